@@ -1,0 +1,33 @@
+# Two commands do everything: `make demo` and `make test`. Python 3.11 or later, nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint clean
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Privet needs Python 3.11 or later; try make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	touch $@
+
+demo: $(VENV)/.installed
+	rm -rf demo
+	$(BIN)/privet simulate sachs --rows 100000 --seed 1 --output demo/sachs.csv
+	$(BIN)/privet discover demo/sachs.csv --schema demo/sachs.schema.toml --epsilon 1 --delta 1e-6 \
+		--ledger demo/ledger.sqlite --output demo/out
+	$(BIN)/privet compare demo/sachs.truth.json demo/out/graph.json
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest
+
+clean:
+	rm -rf $(VENV) demo build dist src/*.egg-info

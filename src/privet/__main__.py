@@ -1,0 +1,9 @@
+"""``python -m privet`` is ``privet``."""
+
+from __future__ import annotations
+
+import sys
+
+from privet.cli import main
+
+sys.exit(main())

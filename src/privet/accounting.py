@@ -1,0 +1,190 @@
+"""What a budget is worth: (epsilon, delta) against the currency in which charges are added up.
+
+Charges are exact fractions. With delta > 0 the currency is "zcdp" (rho, zero-concentrated
+differential privacy), with delta = 0 it is "pure" (epsilon). Conversions round towards
+privacy: ``rho_for`` down, ``epsilon_for`` up.
+
+The conversion is Canonne, Kamath, Steinke 2020, Proposition 12: rho-zCDP implies
+(epsilon, delta)-DP as soon as *one* order alpha > 1 satisfies
+
+    delta >= exp((alpha - 1)(alpha rho - epsilon)) / (alpha - 1) * (1 - 1 / alpha)^alpha.
+
+With t = alpha - 1 and h(t) = (1 + t) ln(1 + t) - t ln t this solves to
+
+    rho(t)     = (epsilon + (ln delta + h(t)) / t) / (1 + t)      largest rho for this order
+    epsilon(t) = (1 + t) rho - (ln delta + h(t)) / t              least epsilon for this order
+
+Floating point only picks a good order; a poor order costs a little budget, never privacy. The
+value at that order is computed with 100 digits and rounded. ln delta(t) is convex in t (its second
+derivative is 2 rho + 1/t - 1/(1 + t) > 0), so both curves have one optimum and a golden-section
+search finds it.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal
+
+from privet.errors import BudgetError
+
+Currency = Literal["zcdp", "pure"]
+Number = int | float | Fraction
+
+SMALLEST, LARGEST = Fraction(1, 10**12), Fraction(10**12)
+DIGITS = 100
+ORDERS = (-40.0, 80.0)  # the search for an order runs over ln(alpha - 1) in this range
+GOLDEN = (math.sqrt(5) - 1) / 2
+SLACK = 1 - Fraction(1, 2**40)  # given up by rho_for, so that epsilon_for never exceeds epsilon
+
+
+def check_budget(epsilon: Number, delta: Number) -> tuple[Fraction, Fraction]:
+    """The budget as exact fractions, or a refusal.
+
+    A float is read as the decimal that a person typed: 0.1 is 1/10.
+    """
+    eps, dlt = _as_typed(epsilon), _as_typed(delta)
+    if eps is None or not SMALLEST <= eps <= LARGEST:
+        raise BudgetError(
+            f"epsilon is {epsilon!r}, but it must be a number above 0 (from 1e-12 to 1e12); "
+            f"1 is a common choice, smaller is more private"
+        )
+    if dlt is None or not 0 <= dlt < 1:
+        raise BudgetError(
+            f"delta is {delta!r}, but it must be a number from 0 up to, not including, 1; "
+            f"choose one far below 1 / (number of people), such as 1e-6, or 0 for pure privacy"
+        )
+    return eps, dlt
+
+
+def _as_typed(value: object) -> Fraction | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, numbers.Rational):  # int, Fraction, numpy integers
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, numbers.Real) and math.isfinite(value):
+        return Fraction(repr(float(value)))
+    return None
+
+
+def currency_for(delta: Number) -> Currency:
+    return "zcdp" if delta > 0 else "pure"
+
+
+def budget_for(epsilon: Number, delta: Number) -> Fraction:
+    """The budget (epsilon, delta) in its own currency."""
+    eps, dlt = check_budget(epsilon, delta)
+    return rho_for(eps, dlt) if dlt > 0 else eps
+
+
+def exchange(cost: Fraction, paid: Currency, into: Currency) -> Fraction:
+    """A charge in another currency: epsilon-DP implies (epsilon^2 / 2)-zCDP [Bun, Steinke 2016,
+    Proposition 1.4]. There is no way back: a zCDP charge has no finite pure price."""
+    if paid == into:
+        return cost
+    if into == "zcdp":
+        return cost * cost / 2
+    raise BudgetError(
+        "a charge made with delta > 0 has no price in a budget with delta = 0; "
+        "use a budget with delta > 0, or Laplace noise"
+    )
+
+
+def epsilon_of(amount: Fraction, delta: Number) -> float:
+    """The epsilon, rounded up, that an amount in the currency of ``delta`` is worth.
+
+    As everywhere, the float stands for its decimal: 3/10 gives 0.3.
+    """
+    if delta > 0:
+        return epsilon_for(amount, delta)
+    nearest = float(amount)
+    exact_enough = Fraction(repr(nearest)) >= amount
+    return nearest if exact_enough else math.nextafter(nearest, math.inf)
+
+
+def rho_for(epsilon: Number, delta: Number) -> Fraction:
+    """The largest rho such that rho-zCDP implies (epsilon, delta)-DP, rounded down."""
+    eps, dlt = check_budget(epsilon, delta)
+    if dlt == 0:
+        raise BudgetError("delta is 0, but rho-zCDP needs delta > 0; choose one such as 1e-6")
+    return _rho_for(eps, dlt)
+
+
+@lru_cache(maxsize=1024)
+def _rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
+    eps, log_delta = float(epsilon), float(_ln(delta))
+    t = _order(lambda t: -(eps + (log_delta + _h(t)) / t) / (1 + t))
+    with localcontext() as context:
+        context.prec = DIGITS
+        rho = (_decimal(epsilon) + _margin(t, delta)) / (1 + Decimal(t))
+    exact = Fraction(rho) * SLACK
+    grid = 2 ** max(0, 64 - math.frexp(float(exact))[1])  # 64 significant bits are plenty
+    return Fraction(math.floor(exact * grid), grid)
+
+
+def epsilon_for(rho: Fraction, delta: Number) -> float:
+    """The least epsilon such that rho-zCDP implies (epsilon, delta)-DP, rounded up."""
+    dlt = check_budget(1, delta)[1]
+    if rho < 0:
+        raise BudgetError(f"rho is {float(rho):.6g}, but a charge cannot be negative")
+    if rho == 0:
+        return 0.0
+    return _epsilon_for(Fraction(rho), dlt) if dlt > 0 else math.inf
+
+
+@lru_cache(maxsize=1024)
+def _epsilon_for(rho: Fraction, delta: Fraction) -> float:
+    r, log_delta = float(rho), float(_ln(delta))
+    t = _order(lambda t: (1 + t) * r - (log_delta + _h(t)) / t)
+    with localcontext() as context:
+        context.prec = DIGITS
+        epsilon = (1 + Decimal(t)) * _decimal(rho) - _margin(t, delta)
+    return float_up(max(Fraction(0), Fraction(epsilon) * (1 + Fraction(1, 10**30))))
+
+
+def float_up(value: Fraction) -> float:
+    """The smallest float that is not below ``value``."""
+    nearest = float(value)
+    return nearest if nearest >= value else math.nextafter(nearest, math.inf)
+
+
+def _h(t: float) -> float:
+    return t * math.log1p(1 / t) + math.log1p(t)  # no cancellation at either end
+
+
+def _margin(t: float, delta: Fraction) -> Decimal:
+    """(ln delta + h(t)) / t in the precision of the current decimal context."""
+    exact = Decimal(t)
+    h = (1 + exact) * (1 + exact).ln() - exact * exact.ln()
+    return (_ln(delta) + h) / exact
+
+
+def _ln(value: Fraction) -> Decimal:
+    with localcontext() as context:
+        context.prec = DIGITS
+        return _decimal(value).ln()
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def _order(curve: Callable[[float], float]) -> float:
+    """alpha - 1 at which ``curve``, which falls and then rises, is least."""
+    low, high = ORDERS
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_left, at_right = curve(math.exp(left)), curve(math.exp(right))
+    while high - low > 1e-9:
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - GOLDEN * (high - low)
+            at_left = curve(math.exp(left))
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + GOLDEN * (high - low)
+            at_right = curve(math.exp(right))
+    return math.exp((low + high) / 2)

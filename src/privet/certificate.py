@@ -1,0 +1,225 @@
+"""What is promised, to whom, at what price and under which assumptions.
+
+A certificate says nothing about the data beyond what was paid for: no path, no number of rows,
+no time, no hash. Its figures are those of the ledger, where the run stands under the same id.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from privet.accounting import Currency, epsilon_of
+from privet.schema import Adjacency, Schema
+
+if TYPE_CHECKING:
+    from privet.account import Account
+    from privet.ledger import Run
+    from privet.queries import Release
+
+
+@dataclass(frozen=True)
+class Certificate(Mapping[str, Any]):
+    """The facts of certificate.json, read like a dict; as text, a summary in plain words."""
+
+    facts: Mapping[str, Any]
+
+    def __getitem__(self, key: str) -> Any:
+        return self.facts[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.facts)
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+    @property
+    def private(self) -> bool:
+        return bool(self["private"])
+
+    def to_json(self) -> str:
+        return json.dumps(dict(self.facts), indent=2, ensure_ascii=False) + "\n"
+
+    def lines(self) -> tuple[str, ...]:
+        """The promise, the price and the budget in plain words, without the assumptions."""
+        if not self.private:
+            return (f"NOT PRIVATE. {self['promise']}", f"Why: {self['reason']}.")
+        spent, kept = self["spent"], self["ledger"]
+        lines = [
+            self["promise"],
+            f"Promised: epsilon {self['epsilon']:g}, delta {self['delta']:g}. "
+            f"Spent: epsilon {spent['epsilon']:.6g}"
+            + (f" (rho {spent['rho']:.6g})" if spent["rho"] is not None else "")
+            + f" on {len(self['queries'])} question(s), method {self['method']}.",
+        ]
+        if self["reused"]:
+            lines.append("This search reuses evidence that was paid for earlier: it cost nothing.")
+        elif kept["durable"]:
+            lines.append(
+                f"Ledger: data set {self['schema']!r} has epsilon {kept['left_epsilon']:.4g} left "
+                f"of {kept['cap_epsilon']:g} (run {kept['run']})."
+            )
+        else:
+            lines.append("Ledger: in memory only, so later runs will not know of this one.")
+        return tuple(lines)
+
+    def __str__(self) -> str:
+        assumed = [f"  - {assumption}" for assumption in self["assumptions"]]
+        return "\n".join([*self.lines(), *(["It assumes that:", *assumed] if assumed else [])])
+
+
+def of_run(
+    schema: Schema,
+    run: Run,
+    releases: Sequence[Release],
+    account: Account,
+    *,
+    durable: bool,
+) -> Certificate:
+    """The certificate of a run that has been closed; ``account`` is its data set's after that."""
+    return Certificate(
+        {
+            "private": True,
+            "promise": _promise(schema, run.epsilon, run.delta),
+            "epsilon": run.epsilon,
+            "delta": run.delta,
+            "adjacency": schema.adjacency.value,
+            "rows_per_person": schema.rows_per_person,
+            "trust": "central",
+            "schema": schema.name,
+            "spent": _spent(run.spent, run.currency, run.delta),
+            "method": run.method,
+            "queries": _queries(run, releases),
+            "ledger": {
+                "durable": durable,
+                "run": run.id,
+                "cap_epsilon": account.epsilon,
+                "cap_delta": account.delta,
+                "cap_set_by_this_run": run.set_cap,
+                "left_epsilon": account.left_epsilon,
+            },
+            "reused": False,
+            "assumptions": _assumptions(schema, durable),
+        }
+    )
+
+
+def without_privacy(schema: Schema, method: str, releases: Sequence[Release]) -> Certificate:
+    """What stands in the place of a certificate when none can be given."""
+    return Certificate(
+        {
+            "private": False,
+            "promise": "Nothing is promised to anybody: the graph and the evidence come from "
+            "exact statistics of the data.",
+            "reason": "privacy was switched off (--no-privacy, private=False)",
+            "epsilon": None,
+            "delta": None,
+            "adjacency": schema.adjacency.value,
+            "rows_per_person": schema.rows_per_person,
+            "trust": "central",
+            "schema": schema.name,
+            "spent": None,
+            "method": method,
+            "queries": [
+                {
+                    "what": str(release.query),
+                    "cost": None,
+                    "currency": None,
+                    "mechanism": _mechanism(release),
+                    "noise_sd": 0.0,
+                }
+                for release in releases
+            ],
+            "ledger": None,
+            "reused": False,
+            "assumptions": [],
+        }
+    )
+
+
+def of_search(
+    measured: Certificate, method: str, options: Mapping[str, Any], *, reused: bool
+) -> Certificate:
+    """The certificate of the evidence, with the search that was made on it."""
+    return Certificate({**measured.facts, "method": method, "options": options, "reused": reused})
+
+
+def _promise(schema: Schema, epsilon: float, delta: float) -> str:
+    rows = schema.rows_per_person
+    owner = "any one person" if rows == 1 else f"any one person, who has at most {rows} rows,"
+    change = (
+        "is in the data or not"
+        if schema.adjacency is Adjacency.ADD_REMOVE
+        else "has given these data or any others"
+    )
+    try:
+        factor = f"a factor of {math.exp(epsilon):.4g}"
+    except OverflowError:
+        factor = "a factor too large to mean anything"
+    beyond = f", plus {delta:g}" if delta else ""
+    return (
+        f"Whether {owner} {change} changes the probability of anything that can be concluded "
+        f"from these results by at most {factor} (epsilon {epsilon:g}){beyond}."
+    )
+
+
+def _spent(amount: Fraction, currency: Currency, delta: float) -> dict[str, Any]:
+    zcdp = currency == "zcdp"
+    return {
+        "epsilon": epsilon_of(amount, delta) if amount else 0.0,
+        "delta": delta,
+        "rho": float(amount) if zcdp else None,
+        "rho_exact" if zcdp else "epsilon_exact": f"{amount.numerator}/{amount.denominator}",
+    }
+
+
+def _queries(run: Run, releases: Sequence[Release]) -> list[dict[str, Any]]:
+    """Every charge; one that gave numbers has the law of their noise beside it."""
+    waiting = list(releases)
+    listed = []
+    for entry in run.entries:
+        at = next((i for i, r in enumerate(waiting) if str(r.query) == entry.what), None)
+        release = None if at is None else waiting.pop(at)
+        listed.append(
+            {
+                "what": entry.what,
+                "cost": float(entry.cost),
+                "currency": "rho" if run.currency == "zcdp" else "epsilon",
+                "mechanism": _mechanism(release) if release else "selection",
+                "noise_sd": math.sqrt(release.variance) if release else None,
+            }
+        )
+    return listed
+
+
+def _mechanism(release: Release) -> str:
+    return release.mechanism.partition("(")[0]  # without its price, which has its own place
+
+
+def _assumptions(schema: Schema, durable: bool) -> list[str]:
+    rows = schema.rows_per_person
+    found = [
+        f"the schema's {fact} is public knowledge: it was read from the data and nobody has "
+        f"confirmed it"
+        for fact in schema.unconfirmed
+    ]
+    found += [
+        "everything else in the schema (columns, kinds, levels, bounds, knowledge) was known "
+        "without looking at the rows",
+        f"no person has more than {rows} row{'s' if rows > 1 else ''} in the table; a row is a "
+        f"parsed record",
+        f"the name {schema.name!r} stands for this table, and whatever else is released about "
+        f"the same people is charged under the same name in the same ledger",
+        "whoever runs Privet may see the rows, and the computer, its storage and its libraries "
+        "do what they should; what an onlooker could learn from running time, memory or power "
+        "is not covered",
+    ]
+    if schema.adjacency is Adjacency.REPLACE_ONE:
+        found.insert(-2, f"the number of rows, {schema.rows}, is public knowledge")
+    if not durable:
+        found.append("nothing else is released about these people: this ledger was in memory only")
+    return found

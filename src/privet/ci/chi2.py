@@ -1,0 +1,368 @@
+"""Noise-aware chi-square tests on evidence, thousands at a time.
+
+To test x ⊥ y | Z, tables are put together from components. In stratum z with total N, margins
+row and col and shares p and q, let
+
+    D_z = N_z(x, y) - row col / N_z              (last row and column dropped)
+    S_z = N_z (diag p - pp') ⊗ (diag q - qq')    its sampling covariance under independence
+    L_z = (I - p1') ⊗ (I - q1')                  its linearisation
+
+*Full* test: all D_z stacked, with covariance blockdiag(S_z) + L Σ L', Σ the covariance of the
+noise in the table; strata whose total is not well above its own noise are left out. Without
+noise it is Pearson's test. *Pooled* test: Σ_z D_z, with (r-1)(c-1) degrees of freedom whatever
+Z is. It needs the pair (x, y) and the margins (x, Z) and (y, Z) only.
+
+Σ is never formed. A table is B c, B the tensor product of the columns' inverse designs and c
+the components, and 1'B picks the total. So L_z B is ``B[:-1]`` with p taken off its first
+column, and each of the four kinds of components (with x and y, with x, with y, with neither)
+gives one product of small matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc
+
+from privet.contrasts import design_inverse
+from privet.evidence.components import Floats, Indices, TableEvidence
+
+Bools = NDArray[np.bool_]
+Variances = dict[tuple[int, ...], Floats]
+
+# A stratum counts only if its total is at least this many rows and this many noise deviations.
+FEWEST_ROWS, NOISE_DEVIATIONS = 10.0, 3.0
+# Effect sizes (per root row) that the Bayes factor averages over.
+EFFECTS = np.array([0.01, 0.03, 0.1, 0.3])
+# Numbers in one block of work, so that memory stays bounded whatever the size of the tables.
+BLOCK_NUMBERS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Many tests: statistic, degrees of freedom (0: no information) and p-value; effect size
+    φ² without the part that noise adds; log Bayes factor for dependence."""
+
+    statistic: Floats
+    freedom: Floats
+    p_value: Floats
+    effect: Floats
+    log_bayes: Floats
+
+
+def pooled(evidence: TableEvidence, questions: Indices) -> Tested:
+    """Pooled tests of questions (x, y, *Z), all with as many members of Z."""
+    return _in_groups(evidence, questions, _pooled)
+
+
+def full(evidence: TableEvidence, questions: Indices) -> Tested:
+    """Full tests of questions (x, y, *Z); all components of each set must have been measured."""
+    return _in_groups(evidence, questions, _full)
+
+
+def _in_groups(
+    evidence: TableEvidence,
+    questions: Indices,
+    test: Callable[[TableEvidence, Indices], Floats],
+) -> Tested:
+    out = np.zeros((5, len(questions)))
+    out[2] = 1.0
+    questions = _canonical(evidence, questions)
+    for chosen in _groups(evidence, questions):
+        out[:, chosen] = test(evidence, questions[chosen])
+    return Tested(*out)
+
+
+def _canonical(evidence: TableEvidence, questions: Indices) -> Indices:
+    """x and y, and the members of Z, by number of levels: the answer is the same, shapes fewer."""
+    kind = evidence.kind
+    pair = np.argsort(kind[questions[:, :2]], axis=1, kind="stable")
+    given = np.argsort(kind[questions[:, 2:]], axis=1, kind="stable") + 2
+    return np.take_along_axis(questions, np.hstack([pair, given]), axis=1)
+
+
+def _groups(evidence: TableEvidence, questions: Indices) -> Iterator[Indices]:
+    """Questions whose tables have the same shape, in blocks of bounded size."""
+    if not len(questions):
+        return
+    kind = evidence.kind
+    group = np.zeros(len(questions), dtype=np.int64)
+    for column in kind[questions].T:
+        group = group * (kind.max() + 1) + column
+    order = np.argsort(group, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        k = np.array(evidence.cardinalities)[questions[members[0]]]
+        per_test = int(np.prod(k)) * int((k[0] - 1) * (k[1] - 1) * np.prod(k[2:]))
+        step = max(1, BLOCK_NUMBERS // per_test)
+        for start in range(0, len(members), step):
+            yield members[start : start + step]
+
+
+@lru_cache(maxsize=4096)
+def _strata_design(
+    kinds: tuple[tuple[int, bool], ...],
+) -> tuple[Floats, tuple[tuple[tuple[int, ...], Floats], ...]]:
+    """Inverse design of Z as one axis, and for each subset of Z the covariance of two strata
+    that unit noise in its component makes."""
+    inverses = [design_inverse(k, ordered) for k, ordered in kinds]
+    factors = []
+    for order in range(len(kinds) + 1):
+        for subset in combinations(range(len(kinds)), order):
+            parts = [
+                b[:, 1:] @ b[:, 1:].T if i in subset else np.outer(b[:, 0], b[:, 0])
+                for i, b in enumerate(inverses)
+            ]
+            factors.append((subset, _kron(parts)))
+    return _kron(inverses), tuple(factors)
+
+
+def _kron(matrices: list[Floats]) -> Floats:
+    out: Floats = np.ones((1, 1))
+    for matrix in matrices:
+        out = np.kron(out, matrix)
+    return out
+
+
+def _shared(
+    factors: tuple[tuple[tuple[int, ...], Floats], ...], variances: Variances, head: int
+) -> Callable[[tuple[int, ...]], Floats]:
+    """Noise covariance of two strata, for components that hold ``which`` of the first columns.
+
+    ``head`` is the number of columns that come before Z in the sets of ``variances``.
+    """
+
+    def covariance(which: tuple[int, ...]) -> Floats:
+        out = np.zeros(())
+        for subset, factor in factors:
+            variance = variances[which + tuple(i + head for i in subset)]
+            out = out + variance[:, None, None] * factor
+        return out
+
+    return covariance
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One end of a question in each stratum: margin, shares and the noise of the margin.
+
+    ``free`` is the first column of L_z B, ``within`` the product of the others with themselves,
+    ``noise`` the covariance of two strata for components that hold this end (and not the other).
+    """
+
+    margin: Floats
+    shares: Floats
+    free: Floats
+    within: Floats
+    noise: Floats
+
+
+@dataclass(frozen=True)
+class _Strata:
+    """Both ends, the strata's totals, which of them are informative, and their common noise."""
+
+    x: _Side
+    y: _Side
+    total: Floats
+    informative: Bools
+    noise: Floats
+
+    @staticmethod
+    def of(evidence: TableEvidence, questions: Indices) -> _Strata:
+        z_inverse, factors = _strata_design(evidence.kinds(questions[0, 2:]))
+        ends = []
+        for end in (0, 1):
+            sets = np.delete(questions, 1 - end, axis=1)
+            coefficients, variances = evidence.coefficients(sets)
+            flat = coefficients.reshape(len(sets), coefficients.shape[1], -1) @ z_inverse.T
+            ends.append((flat, _shared(factors, variances, 1)))
+        total, common = ends[0][0][:, 0], ends[0][1](())
+        noise = np.sqrt(_diagonal(common))
+        informative = total >= np.maximum(FEWEST_ROWS, NOISE_DEVIATIONS * noise)
+        sides = []
+        for end, (flat, shared) in enumerate(ends):
+            inverse = evidence.inverse(questions[0, end])
+            margin = np.einsum("ra,taz->tzr", inverse, flat)
+            sides.append(_side(margin, total, noise, informative, common, shared((0,)), inverse))
+        return _Strata(sides[0], sides[1], total, informative, common)
+
+    def products(self) -> Floats:
+        """row col / N_z; where N_z is too small to divide by, linearised about the shares."""
+        total = np.where(self.informative, self.total, 1.0)[:, :, None, None]
+        x, y = self.x, self.y
+        exact = _outer(x.margin, y.margin) / total
+        linear = (
+            _outer(x.shares, y.margin)
+            + _outer(x.margin, y.shares)
+            - self.total[:, :, None, None] * _outer(x.shares, y.shares)
+        )
+        out: Floats = np.where(self.informative[:, :, None, None], exact, linear)
+        return out
+
+    def sampling(self) -> tuple[Floats, Floats]:
+        """N_z (diag p - pp') and diag q - qq', last row and column dropped."""
+        weight = np.maximum(self.total, 0.0)[:, :, None, None]
+        return weight * _multinomial(self.x.shares), _multinomial(self.y.shares)
+
+
+def _side(
+    margin: Floats,
+    total: Floats,
+    noise: Floats,
+    informative: Bools,
+    common: Floats,
+    own: Floats,
+    inverse: Floats,
+) -> _Side:
+    spread = _diagonal(common)[..., None] * inverse[:, 0] ** 2
+    spread = spread + _diagonal(own)[..., None] * (inverse[:, 1:] ** 2).sum(axis=1)
+    shares = _shares(margin, total, noise, informative, np.sqrt(spread))
+    free = inverse[:-1, 0] - shares[..., :-1]
+    return _Side(margin, shares, free, inverse[:-1, 1:] @ inverse[:-1, 1:].T, own)
+
+
+def _shares(
+    margin: Floats, total: Floats, noise: Floats, informative: Bools, margin_noise: Floats
+) -> Floats:
+    """Shares of the levels in each stratum; where there are few rows, drawn to the overall ones.
+
+    A share that noise could have made is not believed below the noise (nor below half a row).
+    """
+    floor = np.minimum(margin_noise, 0.5 + 1e-4 * np.abs(total)[..., None])
+    sure = np.maximum(margin, floor)
+    overall = np.maximum(margin.sum(axis=1, keepdims=True), floor.max(axis=1, keepdims=True) + 1e-9)
+    overall = overall / overall.sum(axis=-1, keepdims=True)
+    pull = (NOISE_DEVIATIONS * noise + FEWEST_ROWS)[..., None]
+    shares = np.where(informative[..., None], sure, np.maximum(margin, 0.0) + pull * overall)
+    out: Floats = shares / shares.sum(axis=-1, keepdims=True)
+    return out
+
+
+def _diagonal(matrices: Floats) -> Floats:
+    out: Floats = np.diagonal(matrices, axis1=1, axis2=2)
+    return out
+
+
+def _outer(a: Floats, b: Floats) -> Floats:
+    return a[..., :, None] * b[..., None, :]
+
+
+def _multinomial(shares: Floats) -> Floats:
+    p = shares[..., :-1]
+    return p[..., :, None] * np.eye(p.shape[-1]) - _outer(p, p)
+
+
+def _kronecker(a: Floats, b: Floats) -> Floats:
+    """Tensor products of stacks of matrices."""
+    tests, m = max(len(a), len(b)), a.shape[1] * b.shape[1]
+    return (a[:, :, None, :, None] * b[:, None, :, None, :]).reshape(tests, m, m)
+
+
+def _pooled(evidence: TableEvidence, questions: Indices) -> Floats:
+    strata = _Strata.of(evidence, questions)
+    x, y = strata.x, strata.y
+    pair, variances = evidence.coefficients(questions[:, :2])
+    inverses = evidence.inverse(questions[0, 0]), evidence.inverse(questions[0, 1])
+    table = inverses[0] @ pair @ inverses[1].T
+    d = (table - strata.products().sum(axis=1))[:, :-1, :-1]
+    tests, m = len(d), d.shape[1] * d.shape[2]
+    rows, cols = strata.sampling()
+    sampling = np.einsum("tzab,tzcd->tacbd", rows, cols).reshape(tests, m, m)
+    noise = variances[0, 1][:, None, None] * np.kron(x.within, y.within)
+    noise += _kronecker(x.within[None], y.free.transpose(0, 2, 1) @ x.noise @ y.free)
+    noise += _kronecker(x.free.transpose(0, 2, 1) @ y.noise @ x.free, y.within[None])
+    free = _outer(x.free, y.free).reshape(tests, -1, m)
+    noise += free.transpose(0, 2, 1) @ strata.noise @ free
+    seen_x, seen_y = ((side.shares > 0).any(axis=1).sum(axis=1) - 1 for side in (x, y))
+    weighed = max(evidence.rows, 1.0) * sampling
+    return _chi_square(d.reshape(tests, m), sampling, noise, weighed, seen_x * seen_y, evidence)
+
+
+def _full(evidence: TableEvidence, questions: Indices) -> Floats:
+    strata = _Strata.of(evidence, questions)
+    x, y, keep = strata.x, strata.y, strata.informative
+    coefficients, variances = evidence.coefficients(questions)
+    z_inverse, factors = _strata_design(evidence.kinds(questions[0, 2:]))
+    inverses = evidence.inverse(questions[0, 0]), evidence.inverse(questions[0, 1])
+    flat = coefficients.reshape(*coefficients.shape[:3], -1) @ z_inverse.T
+    table = inverses[0] @ flat.transpose(0, 3, 1, 2) @ inverses[1].T
+    d = (table - strata.products())[:, :, :-1, :-1]
+    tests, k, m = len(d), d.shape[1], d.shape[2] * d.shape[3]
+    both = _shared(factors, variances, 2)((0, 1))
+    xx, yy = x.within[:, None, :, None], y.within[None, :, None, :]
+    noise = both[:, :, None, None, :, None, None] * (xx * yy)[None, None, :, :, None]
+    across_y = x.noise[:, :, None, :, None] * _across(y.free)
+    noise += across_y[:, :, None, :, :, None] * xx[:, :, None]
+    across_x = y.noise[:, :, None, :, None] * _across(x.free)
+    noise += across_x[:, :, :, None, :, :, None] * yy[:, :, None]
+    free = _outer(x.free, y.free).reshape(tests, k, m)
+    noise = noise.reshape(tests, k, m, k, m) + strata.noise[:, :, None, :, None] * _across(free)
+    noise *= (keep[:, :, None] & keep[:, None, :])[:, :, None, :, None]
+    rows, cols = strata.sampling()
+    blocks = np.einsum("tzab,tzcd->tzacbd", rows, cols).reshape(tests, k, m, m)
+    blocks *= keep[:, :, None, None]
+    flat_noise = noise.reshape(tests, k * m, k * m)
+    at = np.arange(k * m)
+    flat_noise[:, at, at] += np.repeat(~keep, m, axis=1)  # left out: no departure, unit variance
+    seen = ((x.shares > 0).sum(axis=2) - 1) * ((y.shares > 0).sum(axis=2) - 1)
+    return _chi_square(
+        (d * keep[:, :, None, None]).reshape(tests, k * m),
+        _block_diagonal(blocks),
+        flat_noise,
+        _block_diagonal(blocks * np.maximum(strata.total, 0.0)[:, :, None, None]),
+        (seen * keep).sum(axis=1),
+        evidence,
+    )
+
+
+def _across(vectors: Floats) -> Floats:
+    """Products of each stratum's vector with each other stratum's."""
+    return vectors[:, :, :, None, None] * vectors[:, None, None, :, :]
+
+
+def _block_diagonal(blocks: Floats) -> Floats:
+    tests, k, m, _ = blocks.shape
+    out = np.zeros((tests, k, m, k, m))
+    at = np.arange(k)
+    out[:, at, :, at] = blocks.transpose(1, 0, 2, 3)
+    return out.reshape(tests, k * m, k * m)
+
+
+def _chi_square(
+    d: Floats,
+    sampling: Floats,
+    noise: Floats,
+    weighed: Floats,
+    freedom: NDArray[np.int64],
+    evidence: TableEvidence,
+) -> Floats:
+    """T = d' (sampling + noise)^-1 d, and what follows from it.
+
+    The Bayes factor compares d ~ N(0, C) with d ~ N(0, C + τ² W), W the sampling covariance
+    weighed by the rows, averaged over τ: its mean under independence is 1, so "dependent where
+    it exceeds 1/α" errs with probability at most α (Markov's inequality).
+    """
+    m = d.shape[1]
+    covariance = sampling + noise
+    at = np.arange(m)
+    ridge = 1e-9 * np.einsum("tmm->t", covariance) / m + 1e-9
+    covariance[:, at, at] += ridge[:, None]
+    root = np.linalg.cholesky(covariance)
+    white = np.linalg.solve(root, d[..., None])[..., 0]
+    statistic = (white**2).sum(axis=1)
+    p_value = np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), statistic), 1.0)
+    spread = np.linalg.solve(root, np.linalg.solve(root, weighed).transpose(0, 2, 1))
+    gains, directions = np.linalg.eigh(spread)
+    squares = np.einsum("tij,ti->tj", directions, white) ** 2
+    scaled = np.maximum(gains, 0.0)[:, None, :] * EFFECTS[:, None] ** 2
+    terms = 0.5 * (squares[:, None, :] * scaled / (1 + scaled) - np.log1p(scaled)).sum(axis=2)
+    log_bayes = np.logaddexp.reduce(terms, axis=1) - np.log(len(EFFECTS))
+    sampling[:, at, at] += ridge[:, None]
+    solved = np.linalg.solve(sampling, np.concatenate([d[..., None], covariance], axis=2))
+    squared = np.einsum("ti,ti->t", d, solved[..., 0]) - np.einsum("tii->t", solved[..., 1:])
+    effect = np.maximum(squared / max(evidence.rows, 1.0), 1e-9)
+    return np.stack([statistic, freedom.astype(float), p_value, effect, log_bayes])

@@ -1,0 +1,96 @@
+"""Judgements on table evidence: is this edge explained, is this triple a collider?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.ci import chi2
+from privet.evidence.components import Floats, Indices, TableEvidence
+
+Bools = NDArray[np.bool_]
+
+# Full tests with more numbers than this are not tried: they have no power left.
+WIDEST_FULL_TEST = 128
+
+
+@dataclass
+class TableJudge:
+    """Answers questions (x, y, *Z) from evidence, and counts them."""
+
+    evidence: TableEvidence
+    alpha: float
+    tests: int = 0
+
+    def strengths(self) -> Floats:
+        """Squared effect φ² of each pair, without what noise adds."""
+        size = len(self.evidence.names)
+        pairs = np.array(list(combinations(range(size), 2)), dtype=np.intp).reshape(-1, 2)
+        out = np.full((size, size), 1e-9)
+        effect = chi2.pooled(self.evidence, pairs).effect
+        out[pairs[:, 0], pairs[:, 1]] = out[pairs[:, 1], pairs[:, 0]] = effect
+        return out
+
+    def margins(self, questions: Indices) -> Floats:
+        """Log Bayes factor for dependence, less log(1/alpha): negative says independent.
+
+        Where the whole table is known, the factors of the pooled and the full test are
+        averaged, which is again a Bayes factor. A question whose margins were not measured
+        cannot speak for independence: its answer is infinite.
+        """
+        bar = log(1 / self.alpha)
+        out = np.full(len(questions), np.inf)
+        known = self._margins_known(questions)
+        out[known] = chi2.pooled(self.evidence, questions[known]).log_bayes - bar
+        open_ = np.flatnonzero(known & (out < log(2)))
+        open_ = open_[self._table_known(questions[open_])]
+        whole = chi2.full(self.evidence, questions[open_])
+        both = np.logaddexp(out[open_], whole.log_bayes - bar) - log(2)
+        out[open_] = np.where(whole.freedom > 0, both, out[open_])
+        self.tests += int(known.sum())
+        return out
+
+    def costs(self, questions: Indices) -> Floats:
+        """How badly independence given Z fits: half the pooled chi-square statistic (its degrees
+        of freedom do not depend on Z), plus what the whole table adds against it."""
+        out = np.full(len(questions), np.inf)
+        known = self._margins_known(questions)
+        tested = chi2.pooled(self.evidence, questions[known])
+        out[known] = tested.statistic / 2
+        log_bayes = np.zeros(len(questions))
+        log_bayes[known] = tested.log_bayes
+        whole_known = np.flatnonzero(known)[self._table_known(questions[known])]
+        whole = chi2.full(self.evidence, questions[whole_known])
+        added = np.logaddexp(0.0, whole.log_bayes - log_bayes[whole_known]) - log(2)
+        out[whole_known] += np.where(whole.freedom > 0, np.maximum(added, 0.0), 0.0)
+        self.tests += int(known.sum())
+        return out
+
+    def _margins_known(self, questions: Indices) -> Bools:
+        """Whether the tables of (x, Z) and (y, Z) were measured (pairs always are)."""
+        known = np.ones(len(questions), dtype=bool)
+        if questions.shape[1] > 3:
+            for end in (0, 1):
+                sets = np.delete(questions, 1 - end, axis=1)
+                known &= self._subsets_known(sets, 3, sets.shape[1])
+        return known
+
+    def _table_known(self, questions: Indices) -> Bools:
+        if questions.shape[1] == 2:
+            return np.zeros(len(questions), dtype=bool)
+        k = np.array(self.evidence.cardinalities)[questions]
+        narrow: Bools = (k[:, 0] - 1) * (k[:, 1] - 1) * k[:, 2:].prod(axis=1) <= WIDEST_FULL_TEST
+        return narrow & self._subsets_known(questions, 3, questions.shape[1])
+
+    def _subsets_known(
+        self, sets: Indices, smallest: int, largest: int
+    ) -> Bools:
+        known = np.ones(len(sets), dtype=bool)
+        for order in range(smallest, largest + 1):
+            for subset in combinations(range(sets.shape[1]), order):
+                known &= self.evidence.measured(sets[:, subset])
+        return known

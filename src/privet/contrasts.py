@@ -1,0 +1,51 @@
+"""Integer contrasts: the public coordinates in which tables are measured.
+
+A column with ``k`` codes gets an orthonormal basis whose first row is constant; the other
+``k - 1`` rows, its *contrasts*, are multiplied by ``GRID`` and rounded. What is measured is an
+exact integer function of the counts, so the rounding costs nothing: the design matrix
+``[ones; contrasts]`` is inverted as it is, never as the ideal matrix that it approximates.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+GRID = 1 << 10
+
+
+@cache
+def contrasts(k: int, ordered: bool) -> NDArray[np.int64]:
+    """The ``(k - 1, k)`` integer contrasts: orthogonal polynomials if ordered, else Helmert's."""
+    basis = _polynomials(k) if ordered else _helmert(k)
+    rounded = np.rint(GRID * basis).astype(np.int64)
+    rounded.setflags(write=False)
+    return rounded
+
+
+@cache
+def design_inverse(k: int, ordered: bool) -> NDArray[np.float64]:
+    """Inverse of ``[ones; contrasts]``: turns (total, component) into the counts of a column."""
+    design = np.vstack([np.ones(k), contrasts(k, ordered)])
+    inverse = np.linalg.inv(design)
+    inverse.setflags(write=False)
+    return inverse
+
+
+def _helmert(k: int) -> NDArray[np.float64]:
+    rows = np.zeros((k - 1, k))
+    for j in range(1, k):
+        rows[j - 1, :j] = 1.0
+        rows[j - 1, j] = -j
+        rows[j - 1] /= np.sqrt(j * (j + 1))
+    return rows
+
+
+def _polynomials(k: int) -> NDArray[np.float64]:
+    """Polynomials in the code, orthonormal and orthogonal to constants; row 0 is the trend."""
+    position = np.linspace(-1.0, 1.0, k)
+    basis, upper = np.linalg.qr(np.vander(position, k, increasing=True))
+    rows: NDArray[np.float64] = (basis * np.sign(np.diag(upper))).T[1:]
+    return rows

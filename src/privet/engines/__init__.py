@@ -1,0 +1,1 @@
+"""How a vault reads and counts: sources, encoding, tables. Only the vault imports this."""

@@ -1,0 +1,195 @@
+"""From cells to codes, row by row, in one SQL statement for every kind of source.
+
+Every step looks at one row only, so one person more changes the encoded table by exactly that
+person's rows. No cell can raise an error: what does not fit follows the missing policy.
+
+A categorical cell matches a level by its text without the spaces around it; the numbers 1 and
+1.0 are one text, and so are the truth values true, True and TRUE.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.engines.memory import MemoryRows
+from privet.engines.source import Source, connection
+from privet.errors import DataError
+from privet.schema import Column, Schema
+
+Arrays = dict[str, NDArray[Any]]
+
+# what Python's str.strip removes, since the schema strips its levels that way
+SPACES = "".join(chr(i) for i in range(0x3001) if chr(i).isspace())
+NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT",
+           "UINTEGER", "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")  # fmt: skip
+UNREADABLE = (
+    "the data could not be read to its end; check that the file is still there and complete, "
+    "and that there is enough memory. The charge for this answer stays"
+)
+FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoder:
+    """Encodes the columns of a schema that stand at known positions of a source."""
+
+    schema: Schema
+    positions: Mapping[str, int]
+
+    def rows(self, source: Source) -> MemoryRows:
+        """Reads every row. What goes wrong here is no cell's doing and has one constant text."""
+        codes = self._read(source, self._codes())
+        names = self.schema.names
+        return MemoryRows(self.schema, codes, len(codes[names[0]]), lambda: self._numbers(source))
+
+    def _numbers(self, source: Source) -> Arrays:
+        wanted = self._reals()
+        return self._read(source, wanted) if wanted else {}
+
+    def _codes(self) -> dict[str, str]:
+        """The code of each column as SQL over its parsed cell."""
+        found = {}
+        for i, column in enumerate(self.schema.columns):
+            wide = "UTINYINT" if column.cardinality <= 256 else "USMALLINT"
+            code = f"coalesce({_code(f'v{i}', column)}, {_missing_code(column)})"
+            found[column.name] = f"CAST({code} AS {wide})"
+        return found
+
+    def _reals(self) -> dict[str, str]:
+        """The clamped number of each numeric column as SQL over its parsed cell."""
+        found = {}
+        for i, column in enumerate(self.schema.columns):
+            if column.bounds is not None:
+                low, high = column.bounds
+                given = column.missing == "value"
+                fill = _real(column.missing_value if given else low + (high - low) / 2)
+                clamped = f"least(greatest(v{i}, {_real(low)}), {_real(high)})"
+                found[column.name] = f"CASE WHEN v{i} IS NULL THEN {fill} ELSE {clamped} END"
+        return found
+
+    def _read(self, source: Source, wanted: dict[str, str]) -> Arrays:
+        """DuckDB reads the source, or, where it stumbles over a cell, plain Python does."""
+        places = tuple(self.positions.values())
+        # perhaps a malformed cell is at fault, so the message must not be shown
+        with suppress(Exception), connection() as con:
+            item = source.attach(con, places)
+            if item is not None:
+                return self._select(con, item, wanted)
+        try:
+            with connection() as con:
+                parts = []
+                for block in source.blocks(places):
+                    con.register("block", block)
+                    parts.append(self._select(con, "block", wanted))
+            return {name: _joined([part[name] for part in parts]) for name in wanted}
+        except Exception:
+            raise DataError(UNREADABLE) from None
+
+    def _select(self, con: Any, item: str, wanted: dict[str, str]) -> Arrays:
+        columns = self.schema.columns
+        names = [f"c{self.positions[column.name]}" for column in columns]
+        kinds = con.execute(f"DESCRIBE SELECT {', '.join(names)} FROM {item}").fetchall()
+        cells = [
+            f"{_cell(con, i, column, name, str(kind[1]))} AS v{i}"
+            for i, (column, name, kind) in enumerate(zip(columns, names, kinds, strict=True))
+        ]
+        kept = [f"v{i} IS NOT NULL" for i, c in enumerate(columns) if c.missing == "drop"]
+        picks = [f"{sql} AS k{i}" for i, sql in enumerate(wanted.values())]
+        arrays = con.execute(
+            f"SELECT {', '.join(picks)} FROM (SELECT {', '.join(cells)} FROM {item}) "
+            f"WHERE {' AND '.join(kept) or 'true'}"
+        ).fetchnumpy()
+        return dict(zip(wanted, map(np.asarray, arrays.values()), strict=True))
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint8)
+
+
+def _cell(con: Any, i: int, column: Column, name: str, kind: str) -> str:
+    """A parsed cell as SQL: its number, or the place of its spelling, or NULL for missing."""
+    plain = kind.split("(")[0]
+    if column.bounds is not None:
+        number = f"TRY_CAST({name} AS DOUBLE)" if plain in NUMBERS else _parsed(name)
+        return f"nullif({number}, CAST('NaN' AS DOUBLE))"
+    if plain in FRACTIONS:
+        name = f"TRY_CAST({name} AS DOUBLE)"  # so that 1.00 is written as 1.0
+    text = f"TRY_CAST({name} AS VARCHAR)"
+    levels = ", ".join(map(_quoted, spellings(column.levels)))
+    con.execute(f"CREATE OR REPLACE TYPE level{i} AS ENUM ({levels})")
+    # trimming costs more than matching, so only what does not match is trimmed
+    trimmed = f"trim({text}, {_quoted(SPACES)})"
+    return f"enum_code(coalesce(TRY_CAST({text} AS level{i}), TRY_CAST({trimmed} AS level{i})))"
+
+
+def spellings(levels: tuple[str, ...]) -> dict[str, int]:
+    """Every text that means a level, and the code of that level; the levels come first."""
+    found = {level: code for code, level in enumerate(levels)}
+    for code, level in enumerate(levels):
+        if level.lower() in ("true", "false"):
+            for text in (level.lower(), level.capitalize(), level.upper()):
+                found.setdefault(text, code)
+        try:
+            number = float(level)
+        except ValueError:
+            continue
+        if math.isfinite(number):
+            found.setdefault(repr(number), code)
+            if number.is_integer():
+                found.setdefault(str(int(number)), code)
+            if number == 0:
+                found.setdefault("-0.0", code)
+    return found
+
+
+def _code(cell: str, column: Column) -> str:
+    if column.bounds is not None:  # cuts lie inside the bounds, so clamping changes no code
+        return f"CASE WHEN {cell} IS NOT NULL THEN {_bin(cell, column.cuts, 0)} END"
+    codes = list(spellings(column.levels).values())
+    plain = len(column.levels)
+    if len(codes) == plain:
+        return cell
+    others = " ".join(f"WHEN {place} THEN {codes[place]}" for place in range(plain, len(codes)))
+    return f"CASE WHEN {cell} < {plain} THEN {cell} ELSE CASE {cell} {others} END END"
+
+
+def _bin(value: str, cuts: tuple[float, ...], first: int) -> str:
+    """The number of cuts at or below a value, by halving."""
+    if not cuts:
+        return str(first)
+    half = len(cuts) // 2
+    below = _bin(value, cuts[:half], first)
+    above = _bin(value, cuts[half + 1 :], first + half + 1)
+    return f"CASE WHEN {value} < {_real(cuts[half])} THEN {below} ELSE {above} END"
+
+
+def _missing_code(column: Column) -> int:
+    if column.missing == "level":
+        return column.cardinality - 1
+    if column.missing == "drop":
+        return 0  # never used: the row is not there
+    if column.bounds is not None:
+        return sum(cut <= float(column.missing_value or 0) for cut in column.cuts)
+    return column.levels.index(str(column.missing_value))
+
+
+def _parsed(name: str) -> str:
+    text = f"TRY_CAST({name} AS VARCHAR)"
+    trimmed = f"trim({text}, {_quoted(SPACES)})"
+    truth = f"CASE lower({trimmed}) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
+    return f"coalesce(TRY_CAST({text} AS DOUBLE), TRY_CAST({trimmed} AS DOUBLE), {truth})"
+
+
+def _real(value: object) -> str:
+    return f"CAST('{value!r}' AS DOUBLE)"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

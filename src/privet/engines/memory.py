@@ -1,0 +1,135 @@
+"""Encoded rows in memory, and how to count them.
+
+A batch of small tables is counted as a few larger ones: the wanted column sets are packed into
+blocks of up to ``BLOCK_CELLS`` cells, each block is counted in one pass over the rows, and every
+wanted table is a sum over the axes of its block. That is exact in integers, and it reads the
+rows about ten times less often than one pass per table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.schema import Schema
+
+Integers = NDArray[np.int64]
+Codes = Mapping[str, NDArray[np.unsignedinteger[Any]]]
+Numbers = Mapping[str, NDArray[np.float64]]
+
+BLOCK_ROWS = 1 << 16  # a block of rows and its keys stay in the cache
+BLOCK_CELLS = 1 << 12  # and so does its table
+CANDIDATES = 1 << 11  # how many waiting sets are considered at a time, to bound the planning
+
+
+class MemoryRows:
+    """The rows of one table as codes; real numbers are loaded when first asked for.
+
+    A row that the missing policies drop is in neither; the order of rows means nothing.
+    """
+
+    def __init__(
+        self, schema: Schema, codes: Codes, length: int, load_numbers: Callable[[], Numbers]
+    ) -> None:
+        self._schema = schema
+        self._codes = codes
+        self._length = length
+        self._load_numbers = load_numbers
+        self._numbers: Numbers | None = None
+
+    def __repr__(self) -> str:
+        return "MemoryRows(...)"
+
+    def __reduce__(self) -> str:
+        raise TypeError("rows stay inside the vault")
+
+    def counts(self, columns: tuple[str, ...]) -> Integers:
+        """Contingency table with one axis per column, in the order given."""
+        shape = tuple(self._schema.column(name).cardinality for name in columns)
+        if not columns:
+            return np.array(self._length, dtype=np.int64)
+        cells = prod(shape)
+        total = np.zeros(cells, dtype=np.int64)
+        kind = _key_type(cells)
+        for start in range(0, self._length, BLOCK_ROWS):
+            part = slice(start, start + BLOCK_ROWS)
+            key = self._codes[columns[0]][part].astype(kind)
+            for name, k in zip(columns[1:], shape[1:], strict=True):
+                key *= kind.type(k)
+                key += self._codes[name][part]
+            total += np.bincount(key, minlength=cells)
+        return total.reshape(shape)
+
+    def table_batch(self, sets: Sequence[tuple[str, ...]]) -> list[Integers]:
+        """The table of each set, counted together."""
+        answers: dict[tuple[str, ...], Integers] = {}
+        plain = {s for s in sets if not s or len(set(s)) < len(s)}
+        for columns in plain:
+            answers[columns] = self.counts(columns)
+        names = self._schema.names
+        sizes = np.log2([column.cardinality for column in self._schema.columns])
+        where = {name: i for i, name in enumerate(names)}
+        wanted = [s for s in dict.fromkeys(sets) if s not in plain]
+        places = [[where[name] for name in columns] for columns in wanted]
+        for block, covered in plan(places, sizes):
+            table = self.counts(tuple(names[i] for i in block))
+            for i in covered:
+                answers[wanted[i]] = _margin(table, [block.index(j) for j in places[i]])
+        return [answers[columns] for columns in sets]
+
+    def numbers(self, columns: tuple[str, ...]) -> Iterator[NDArray[np.float64]]:
+        """Blocks (rows x columns) of clamped numbers; a missing one has its declared value,
+        or the middle of its bounds where missing is a level of its own."""
+        if self._numbers is None:
+            self._numbers = self._load_numbers()
+        chosen = [self._numbers[name] for name in columns]
+        for start in range(0, self._length, BLOCK_ROWS):
+            part = [column[start : start + BLOCK_ROWS] for column in chosen]
+            yield np.stack(part, axis=1) if part else np.empty((0, 0))
+
+
+def _key_type(cells: int) -> np.dtype[Any]:
+    return np.dtype(np.uint16 if cells <= 1 << 16 else np.int64)
+
+
+def _margin(table: Integers, axes: list[int]) -> Integers:
+    """The table of some axes of a larger table, in the order given."""
+    others = tuple(i for i in range(table.ndim) if i not in axes)
+    kept = sorted(axes)
+    small = table.sum(axis=others, dtype=np.int64)
+    return np.ascontiguousarray(small.transpose([kept.index(axis) for axis in axes]))
+
+
+def plan(
+    sets: Sequence[Sequence[int]], sizes: NDArray[np.float64]
+) -> Iterator[tuple[list[int], list[int]]]:
+    """Blocks of columns, each with the sets that it covers; every set is covered once.
+
+    ``sizes`` are the log2 cardinalities of the columns. Greedy: a block starts with the first
+    waiting set and grows by the set that enlarges it least, until no more fits into
+    ``BLOCK_CELLS``.
+    """
+    nothing = len(sizes)  # fills up the shorter sets; it belongs to every block and weighs nothing
+    weights = np.append(sizes, 0.0)
+    width = max(map(len, sets), default=0)
+    members = np.array([[*s, *[nothing] * (width - len(s))] for s in sets], dtype=np.intp)
+    waiting = np.arange(len(sets))
+    room = np.log2(BLOCK_CELLS) + 1e-9
+    while waiting.size:
+        near = members[:CANDIDATES]
+        block = np.zeros(len(weights), dtype=bool)
+        block[[*near[0], nothing]] = True
+        while True:
+            growth = np.where(block, 0.0, weights)[near].sum(axis=1)
+            growth[growth == 0] = np.inf
+            best = int(growth.argmin())
+            if not growth[best] + weights[block].sum() <= room:
+                break
+            block[near[best]] = True
+        inside = block[members].all(axis=1)
+        yield [int(i) for i in np.flatnonzero(block[:nothing])], waiting[inside].tolist()
+        members, waiting = members[~inside], waiting[~inside]

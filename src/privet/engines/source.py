@@ -1,0 +1,353 @@
+"""Where a table comes from. Opening a source reads its header, which is public, and no row.
+
+Each source can be read in two ways. ``attach`` gives DuckDB something to scan quickly; DuckDB
+may stumble over a malformed cell. Then ``blocks`` reads the same columns as texts in plain
+Python, where no cell can raise an error: an error would be an answer that nobody paid for.
+
+The data set is the table *as parsed*, and a record is a parsed row. A CSV file is read with the
+delimiter that its header line shows and ``"`` for quotes; a short row lacks its last cells, the
+surplus of a long one is ignored, an empty line is no row, and bytes that are no UTF-8 are read
+as Latin-1.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.errors import DataError
+from privet.schema import Schema, did_you_mean
+
+Block = dict[str, NDArray[np.object_]]
+
+BLOCK_ROWS = 100_000
+HEADER_LIMIT = 1 << 24
+DELIMITERS = (",", "\t", ";", "|")
+KINDS = "a CSV or Parquet file, a pandas or polars DataFrame, a pyarrow or Ibis table or a dict"
+
+
+class Source(Protocol):
+    """A table with a header. Column ``i`` of the header is called ``c{i}`` in SQL."""
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def header(self) -> tuple[str, ...]: ...
+
+    def attach(self, con: Any, positions: Sequence[int]) -> str | None:
+        """What SQL can select the columns from, or None where only ``blocks`` is right."""
+
+    def blocks(self, positions: Sequence[int]) -> Iterator[Block]: ...
+
+
+def open_source(data: object, schema: Schema) -> tuple[Source, dict[str, int]]:
+    """The source of the data, and the position of each column of the schema in its header."""
+    source = _source(data, schema.names)
+    seen: set[str] = set()
+    for name in source.header:
+        if name in seen:
+            raise DataError(
+                f"{source.label} has two columns named {name!r}; rename or remove one of them"
+            )
+        if name:
+            seen.add(name)
+    positions = {name: i for i, name in enumerate(source.header)}
+    for name in schema.names:
+        if name not in positions:
+            raise DataError(
+                f"column {name!r} of schema {schema.name!r} is not in the header of "
+                f"{source.label}{did_you_mean(name, source.header)}; "
+                f"correct the schema or choose other data"
+            )
+    return source, {name: positions[name] for name in schema.names}
+
+
+def connection() -> Any:
+    """A DuckDB of our own: in memory, no files on the side, nothing fetched from elsewhere."""
+    import duckdb
+
+    con = duckdb.connect(
+        config={
+            "threads": 2,
+            "preserve_insertion_order": False,
+            "temp_directory": "",
+            "autoinstall_known_extensions": False,
+            "pandas_analyze_sample": 0,  # the type of a column of objects is text, not a guess
+        }
+    )
+    con.execute("SET enable_progress_bar = false")  # it would draw into standard output
+    return con
+
+
+def _source(data: object, wanted: tuple[str, ...]) -> Source:
+    if isinstance(data, str | Path):
+        return _file(Path(data), wanted)
+    if isinstance(data, Mapping):
+        return _columns(data)
+    makers = {c.__module__.split(".")[0] + "." + c.__name__ for c in type(data).__mro__}
+    if makers & {"pandas.DataFrame", "polars.DataFrame"}:
+        return Frame(data, tuple(str(name) for name in data.columns))  # type: ignore[attr-defined]
+    if "pyarrow.Table" in makers:
+        return Frame(data, tuple(data.column_names))  # type: ignore[attr-defined]
+    if "ibis.Table" in makers:
+        return IbisTable(data, tuple(data.columns))  # type: ignore[attr-defined]
+    raise DataError(f"cannot read rows from a {type(data).__name__}; give {KINDS} of columns")
+
+
+def _file(path: Path, wanted: tuple[str, ...]) -> Source:
+    if path.is_dir():
+        raise DataError(f"{str(path)!r} is a directory; name a CSV or Parquet file in it")
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+    except OSError as error:
+        raise DataError(
+            f"cannot read {str(path)!r} ({error.strerror}); check the path of the data file"
+        ) from None
+    if not start:
+        raise DataError(f"{str(path)!r} is empty; a data file needs at least a header line")
+    if start == b"PAR1":
+        return _parquet(path)
+    if path.suffix.lower() in (".parquet", ".pq"):
+        raise DataError(f"{str(path)!r} is not a Parquet file; rename it if it is a CSV file")
+    return _csv(path, wanted)
+
+
+def _parquet(path: Path) -> ParquetFile:
+    import duckdb
+
+    try:
+        with connection() as con:
+            item = f"read_parquet({_quoted(path)}, hive_partitioning=false)"
+            found = con.execute(f"DESCRIBE SELECT * FROM {item}").fetchall()
+    except duckdb.Error:
+        raise DataError(f"{str(path)!r} is not a complete Parquet file; write it again") from None
+    return ParquetFile(path, tuple(str(row[0]) for row in found))
+
+
+def _csv(path: Path, wanted: tuple[str, ...]) -> CsvFile:
+    try:
+        with _text(path) as file:
+            line = file.readline(HEADER_LIMIT).removeprefix("\ufeff")
+    except (OSError, EOFError, gzip.BadGzipFile):
+        raise DataError(f"{str(path)!r} cannot be read; is it a complete file?") from None
+    if "\0" in line:
+        raise DataError(f"{str(path)!r} is not a text file; save the table as CSV in UTF-8")
+    if not line.strip():
+        raise DataError(f"the first line of {str(path)!r} is empty; it must name the columns")
+    tab_first = path.name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
+    order = sorted(DELIMITERS, key=lambda d: d != "\t") if tab_first else DELIMITERS
+    headers = [(delimiter, _split(line, delimiter)) for delimiter in order]
+    delimiter, header = max(headers, key=lambda pair: len(set(pair[1]) & set(wanted)))
+    return CsvFile(path, header, delimiter)
+
+
+def _split(line: str, delimiter: str) -> tuple[str, ...]:
+    with _any_field_size():
+        cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
+    return tuple(cell.strip() for cell in cells)
+
+
+def _columns(data: Mapping[Any, Any]) -> Frame:
+    columns: dict[str, NDArray[Any]] = {}
+    for name, values in data.items():
+        if np.ndim(values) != 1 and not isinstance(values, list | tuple):
+            raise DataError(f"column {name!r} is not one-dimensional; give one value per row")
+        columns[str(name)] = _array(values)
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"the columns differ in length ({lengths}); give one value per row")
+    return Frame(columns, tuple(columns))
+
+
+def _array(values: Any) -> NDArray[Any]:
+    """Plain numbers as they are, everything else as texts."""
+    plain = type(values) is np.ndarray and values.dtype.isnative and values.dtype.itemsize <= 8
+    return values if plain and values.dtype.kind in "biuf" else _texts(_cells(values))
+
+
+@dataclass(frozen=True)
+class CsvFile:
+    path: Path
+    header: tuple[str, ...]
+    delimiter: str
+
+    @property
+    def label(self) -> str:
+        return repr(str(self.path))
+
+    def attach(self, con: Any, positions: Sequence[int]) -> str | None:
+        """DuckDB reads a file that is well-formed throughout; it refuses any other."""
+        if len(self.header) == 1:
+            return None  # here an empty line is a row, on which the two readers differ
+        columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(self.header)))
+        packed = "gzip" if _is_gzip(self.path) else "none"
+        return (
+            f"read_csv({_quoted(self.path)}, auto_detect=false, header=true, strict_mode=true, "
+            f"columns={{{columns}}}, delim='{self.delimiter}', quote='\"', escape='\"', "
+            f"compression='{packed}')"
+        )
+
+    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
+        with _text(self.path) as file, _any_field_size():
+            file.readline()
+            rows = csv.reader(file, delimiter=self.delimiter, skipinitialspace=True)
+            records = (row for row in rows if row or len(self.header) == 1)
+            while block := list(islice(records, BLOCK_ROWS)):
+                yield {
+                    f"c{i}": _texts([row[i] if i < len(row) else None for row in block])
+                    for i in positions
+                }
+
+
+@dataclass(frozen=True)
+class ParquetFile:
+    path: Path
+    header: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return repr(str(self.path))
+
+    def attach(self, con: Any, positions: Sequence[int]) -> str | None:
+        item = (
+            f"read_parquet({_quoted(self.path)}, utf8_validation='replace', "
+            "hive_partitioning=false)"
+        )
+        return _named(item, range(len(self.header)))
+
+    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
+        raise OSError("no cell of a complete Parquet file can stop DuckDB")
+
+
+@dataclass(frozen=True)
+class Frame:
+    data: Any
+    header: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return f"the {type(self.data).__name__}"
+
+    def attach(self, con: Any, positions: Sequence[int]) -> str | None:
+        if not self.header:
+            return None
+        con.register("frame", self.data)
+        return _named("frame", range(len(self.header)))
+
+    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
+        yield {f"c{i}": _texts(_cells(self._column(i))) for i in positions}
+
+    def _column(self, i: int) -> Any:
+        if isinstance(self.data, dict):
+            return self.data[self.header[i]]
+        if hasattr(self.data, "iloc"):
+            return self.data.iloc[:, i]
+        if hasattr(self.data, "get_column"):
+            return self.data.get_column(self.header[i])
+        return self.data.column(i)
+
+
+@dataclass(frozen=True)
+class IbisTable:
+    data: Any
+    header: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return "the Ibis table"
+
+    def attach(self, con: Any, positions: Sequence[int]) -> str | None:
+        con.register("frame", self._chosen(positions).to_pyarrow_batches())
+        return _named("frame", positions)
+
+    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
+        table = self._chosen(positions).to_pyarrow()
+        yield {f"c{i}": _texts(_cells(table.column(at))) for at, i in enumerate(positions)}
+
+    def _chosen(self, positions: Sequence[int]) -> Any:
+        return self.data.select(*(self.header[i] for i in positions))
+
+
+def _named(item: str, positions: Sequence[int]) -> str:
+    """Columns by position, because SQL does not tell ``a`` from ``A``."""
+    return f"{item} AS source({', '.join(f'c{i}' for i in positions)})"
+
+
+def _quoted(path: Path) -> str:
+    """The path as SQL text, read as it stands: for DuckDB *, ? and [ would be patterns."""
+    literal = re.sub(r"([*?\[])", r"[\1]", str(path))
+    return "'" + literal.replace("'", "''") + "'"
+
+
+def _cells(column: Any) -> list[Any]:
+    """The cells of a column of any library as Python objects; a broken one is None."""
+    for name in ("to_pylist", "to_list", "tolist"):
+        try:
+            if hasattr(column, name):
+                return list(getattr(column, name)())
+        except Exception:  # a cell that cannot be decoded; take them one by one
+            break
+    return [_cell(column, i) for i in range(len(column))]
+
+
+def _cell(column: Any, i: int) -> Any:
+    try:
+        cell = column[i]
+        return cell.as_py() if hasattr(cell, "as_py") else cell
+    except Exception:
+        return None
+
+
+def _texts(cells: Sequence[Any]) -> NDArray[np.object_]:
+    return np.fromiter((_as_text(cell) for cell in cells), dtype=object, count=len(cells))
+
+
+def _as_text(cell: Any) -> str | None:
+    """The text of a cell, or None for a missing one; never an error."""
+    if cell is None or (isinstance(cell, float) and cell != cell):
+        return None
+    try:
+        text = cell.decode("utf-8") if isinstance(cell, bytes) else str(cell)
+        return text if text.encode("utf-8") else None  # half a surrogate pair has no encoding
+    except Exception:
+        return None
+
+
+def _is_gzip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def _text(path: Path) -> io.TextIOWrapper:
+    codecs.register_error("privet-latin-1", _as_latin_1)
+    opened: Any = (gzip.open if _is_gzip(path) else open)(path, "rb")
+    return io.TextIOWrapper(opened, encoding="utf-8", errors="privet-latin-1")
+
+
+def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+class _any_field_size:
+    """Lifts the limit of Python's csv reader, so that a long cell is no error."""
+
+    def __enter__(self) -> None:
+        self._limit = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+
+    def __exit__(self, *_: object) -> None:
+        csv.field_size_limit(self._limit)

@@ -1,0 +1,93 @@
+"""The evidence file: what was released, so that later searches cost nothing.
+
+A JSON document with the schema (public), the promise under which the rows were asked, and each
+release: its query, its integers and the variance of their noise. It holds nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privet.errors import EvidenceError, PrivetError
+from privet.moment_queries import Locations, Moments
+from privet.queries import Components, Release
+from privet.schema import Schema
+
+VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saved:
+    """Releases, the schema they speak of, and the certificate of the run that paid for them."""
+
+    schema: Schema
+    releases: tuple[Release, ...]
+    certificate: dict[str, Any]
+
+
+def to_json(saved: Saved) -> str:
+    return json.dumps(
+        {
+            "privet evidence": VERSION,
+            "schema": saved.schema.to_dict(),
+            "certificate": saved.certificate,
+            "releases": [_to_dict(release) for release in saved.releases],
+        }
+    )
+
+
+def load(path: str | Path) -> Saved:
+    try:
+        document = json.loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        raise EvidenceError(f"cannot read {str(path)!r}: {error.strerror}; check the path") from None
+    except ValueError:
+        raise EvidenceError(
+            f"{str(path)!r} is not an evidence file (not JSON); give the evidence.json of a run"
+        ) from None
+    if not isinstance(document, dict) or document.get("privet evidence") != VERSION:
+        raise EvidenceError(
+            f"{str(path)!r} is not an evidence file of version {VERSION}; give the evidence.json "
+            "of a run of this version of Privet"
+        )
+    try:
+        return _from_dict(document)
+    except (KeyError, TypeError, ValueError, OverflowError, PrivetError) as error:
+        raise EvidenceError(
+            f"{str(path)!r} is damaged ({type(error).__name__}); take a fresh copy of the file"
+        ) from None
+
+
+def _from_dict(document: dict[str, Any]) -> Saved:
+    schema = Schema.from_dict(document["schema"])
+    releases = tuple(_release(part, schema) for part in document["releases"])
+    certificate = document["certificate"]
+    if not releases or not isinstance(certificate, dict):
+        raise ValueError("no releases or no certificate")
+    return Saved(schema=schema, releases=releases, certificate=certificate)
+
+
+def _to_dict(release: Release) -> dict[str, Any]:
+    return {
+        "query": {"kind": type(release.query).__name__, **release.query.to_dict()},
+        "mechanism": release.mechanism,
+        "variance": release.variance,
+        "values": release.values.tolist(),
+    }
+
+
+def _release(part: dict[str, Any], schema: Schema) -> Release:
+    kinds = {kind.__name__: kind for kind in (Components, Locations, Moments)}
+    description = dict(part["query"])
+    query = kinds[description.pop("kind")].from_dict(description)
+    query.check(schema)
+    values = np.array(part["values"], dtype=np.int64)
+    variance = float(part["variance"])
+    if values.shape != (query.size(schema),) or not 0 <= variance < np.inf:
+        raise ValueError("the values do not fit the query")
+    return Release(query=query, values=values, variance=variance, mechanism=str(part["mechanism"]))

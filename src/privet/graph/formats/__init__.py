@@ -1,0 +1,1 @@
+"""Graphs in the formats of files and of other programs."""

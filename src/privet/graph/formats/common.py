@@ -1,0 +1,71 @@
+"""What the formats share: the kind of a graph whose file does not name it, and end marks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from privet.errors import GraphError
+from privet.graph.graph import ALLOWED, KINDS, Edge, Graph, Kind, Mark
+
+End = str
+"""How an edge ends at a node: "tail", "arrow" or "circle"."""
+
+_ENDS: dict[Mark, tuple[End, End]] = {
+    "-->": ("tail", "arrow"),
+    "---": ("tail", "tail"),
+    "<->": ("arrow", "arrow"),
+    "o->": ("circle", "arrow"),
+    "o-o": ("circle", "circle"),
+    "o--": ("circle", "tail"),
+}
+_MARKS = {ends: mark for mark, ends in _ENDS.items()}
+
+
+def ends(edge: Edge) -> tuple[End, End]:
+    """How the edge ends at its source and at its target."""
+    return _ENDS[edge.mark]
+
+
+def join(a: str, at_a: End, b: str, at_b: End, **more: Any) -> Edge:
+    """The edge between a and b with these ends."""
+    if (at_a, at_b) in _MARKS:
+        return Edge(a, b, _MARKS[at_a, at_b], **more)
+    return Edge(b, a, _MARKS[at_b, at_a], **more)
+
+
+def assemble(kind: str | None, nodes: Sequence[str], edges: Iterable[Edge]) -> Graph:
+    """The graph; without a kind, the narrowest one that allows all the marks."""
+    edges = tuple(edges)
+    if kind is None:
+        marks = {edge.mark for edge in edges}
+        kind = next(known for known in KINDS if marks <= ALLOWED[known])
+    return Graph(cast(Kind, kind), tuple(nodes), edges)
+
+
+def confidences(edge: Edge) -> dict[str, Any]:
+    """The optional facts of an edge that are there."""
+    facts = {
+        "confidence": edge.confidence,
+        "arrow_confidence": edge.arrow_confidence,
+        "origin": edge.origin,
+    }
+    return {key: value for key, value in facts.items() if value is not None}
+
+
+def read_confidences(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The optional facts of an edge from attributes, whose numbers may be written as text."""
+    facts: dict[str, Any] = {}
+    for key in ("confidence", "arrow_confidence"):
+        if found.get(key) is not None:
+            facts[key] = _number(key, found[key])
+    if found.get("origin") is not None:
+        facts["origin"] = str(found["origin"])
+    return facts
+
+
+def _number(key: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise GraphError(f"{key} is {value!r}; give a number from 0 to 1") from None

@@ -1,0 +1,32 @@
+"""The text of dagitty (dagitty.net and its R package). It cannot carry confidences."""
+
+from __future__ import annotations
+
+from privet.errors import GraphError
+from privet.graph.formats.common import assemble, join
+from privet.graph.formats.dotlike import parse, quote
+from privet.graph.graph import Graph, Kind
+
+_HEADER: dict[Kind, str] = {"dag": "dag", "cpdag": "pdag", "pag": "pag"}
+_KIND = {header: kind for kind, header in _HEADER.items()}
+_ARROW = {"-->": "->", "---": "--", "<->": "<->", "o->": "@->", "o-o": "@-@", "o--": "@--"}
+_LEFT = {"<": "arrow", "@": "circle", "-": "tail"}
+_RIGHT = {">": "arrow", "@": "circle", "-": "tail"}
+
+
+def to_dagitty(graph: Graph) -> str:
+    """`dag { a -> b }`, `pdag { a -- b }` for a CPDAG, `pag { a @-> b }`; names are quoted."""
+    lines = [f"  {quote(node)}" for node in graph.nodes]
+    lines += [f"  {quote(e.source)} {_ARROW[e.mark]} {quote(e.target)}" for e in graph.edges]
+    return "\n".join([f"{_HEADER[graph.kind]} {{", *lines, "}", ""])
+
+
+def from_dagitty(text: str) -> Graph:
+    """A dag, pdag or pag; attributes such as pos or beta are left aside."""
+    found = parse(text, (*_KIND, "mag"))
+    if found.header == "mag":
+        raise GraphError("a mag has no counterpart here; give its pag or a dag")
+    edges = [
+        join(a, _LEFT[arrow[0]], b, _RIGHT[arrow[-1]]) for a, arrow, b, _attributes in found.edges
+    ]
+    return assemble(_KIND[found.header], tuple(found.nodes), edges)

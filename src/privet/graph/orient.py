@@ -1,0 +1,211 @@
+"""Arrows that follow from arrows: Meek's rules, equivalence classes, extensions.
+
+Everything here works on boolean matrices and knows neither names nor data. The convention:
+``A[i, j] and not A[j, i]`` is i --> j, both is i --- j, neither is no edge.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.errors import GraphError, KnowledgeError
+from privet.graph.knowledge import Knowledge
+
+Matrix = NDArray[np.bool_]
+
+
+def meek(A: Matrix, fixed: Matrix | None = None) -> Matrix:
+    """Orient every undirected edge whose direction follows, by Meek's rules 1 to 4 [Meek 1995].
+
+    ``fixed[i, j]`` first turns an undirected i --- j into i --> j (knowledge). Arrows are never
+    turned round. If A has a consistent extension, so has the result, and the result does not
+    depend on the order of the nodes. If A has none, an edge that the rules push both ways stays
+    undirected, and the result may hold a circle: ``extension`` then returns None.
+    """
+    A = A.copy()
+    if fixed is not None:
+        A &= ~(fixed.T & ~fixed & A & A.T)
+    while True:
+        arrows, lines = A & ~A.T, A & A.T
+        if not lines.any() or not arrows.any():
+            return A
+        implied = lines & (_rule1(A, arrows) | _rule2(arrows))
+        implied &= ~implied.T
+        if not implied.any():
+            implied = _rules_3_and_4(A, arrows, lines)
+            implied &= ~implied.T
+        if not implied.any():
+            return A
+        A &= ~implied.T
+
+
+def _paths(first: Matrix, second: Matrix) -> NDArray[np.float32]:
+    """Number of k with first[i, k] and second[k, j] (small whole numbers, exact in float32)."""
+    return first.astype(np.float32) @ second.astype(np.float32)
+
+
+def _apart(A: Matrix) -> Matrix:
+    """Pairs of different nodes without an edge."""
+    apart = ~(A | A.T)
+    np.fill_diagonal(apart, False)
+    return apart
+
+
+def _rule1(A: Matrix, arrows: Matrix) -> Matrix:
+    """a --> b --- c with a, c apart: b --> c, else b would be a new collider."""
+    return _paths(arrows.T, _apart(A)) > 0
+
+
+def _rule2(arrows: Matrix) -> Matrix:
+    """a --> b --> c with a --- c: a --> c, else a circle."""
+    return _paths(arrows, arrows) > 0
+
+
+def _rules_3_and_4(A: Matrix, arrows: Matrix, lines: Matrix) -> Matrix:
+    """Rule 3: a --- c --> b, a --- d --> b with c, d apart: a --> b.
+    Rule 4: a --- d --> c --> b with a, c joined and b, d apart: a --> b."""
+    implied = np.zeros_like(A)
+    joined, apart = A | A.T, _apart(A)
+    for a, b in np.argwhere(lines & (_paths(lines, arrows) > 1)):
+        middle = np.flatnonzero(lines[a] & arrows[:, b])
+        implied[a, b] = apart[np.ix_(middle, middle)].any()
+    for a, b in np.argwhere(lines & (_paths(joined, arrows) > 0)):
+        starts = np.flatnonzero(lines[a] & apart[b])
+        ends = np.flatnonzero(joined[a] & arrows[:, b])
+        implied[a, b] |= arrows[np.ix_(starts, ends)].any()
+    return implied
+
+
+def collider_arrows(A: Matrix) -> Matrix:
+    """The arrows i --> k that meet an arrow j --> k with i, j apart."""
+    arrows = A & ~A.T
+    return arrows & (_paths(_apart(A), arrows) > 0)
+
+
+def vstructures(A: Matrix) -> frozenset[tuple[int, int, int]]:
+    """All (i, k, j), i < j, with i --> k <-- j and i, j apart."""
+    arrows, apart = A & ~A.T, _apart(A)
+    return frozenset(
+        (int(i), int(k), int(j))
+        for k in np.flatnonzero(collider_arrows(A).any(axis=0))
+        for i in np.flatnonzero(arrows[:, k])
+        for j in np.flatnonzero(arrows[:, k] & apart[i])
+        if i < j
+    )
+
+
+def cpdag(dag: Matrix) -> Matrix:
+    """The CPDAG of a DAG: an arrow where every DAG with the same independences agrees.
+
+    Colliders plus Meek's rules are complete for this [Meek 1995, Theorem 3].
+    """
+    kept = collider_arrows(dag)
+    return meek(dag | (dag.T & ~kept.T))
+
+
+def extension(pdag: Matrix) -> Matrix | None:
+    """A DAG with the edges, arrows and colliders of ``pdag``, or None if there is none.
+
+    Dor and Tarsi (1992): take away a node that can come last (no arrow leaves it, and each of
+    its undirected neighbours is joined to all its other neighbours), until none is left. Such a
+    node stays one while others are taken away, so any choice works; the largest index is taken.
+    """
+    joined, outgoing, lines = _bits(pdag | pdag.T), _bits(pdag & ~pdag.T), _bits(pdag & pdag.T)
+    left = (1 << len(pdag)) - 1
+
+    def can_be_last(x: int) -> bool:
+        around = joined[x] & left
+        return not outgoing[x] & left and all(
+            not around & ~(joined[y] | 1 << y) for y in _members(lines[x] & left)
+        )
+
+    dag = pdag.copy()
+    ready = [-x for x in range(len(pdag)) if can_be_last(x)]
+    heapq.heapify(ready)
+    queued = {-x for x in ready}
+    while ready:
+        x = -heapq.heappop(ready)
+        left &= ~(1 << x)
+        for y in _members(joined[x] & left):
+            dag[x, y] = False
+            if y not in queued and can_be_last(y):
+                queued.add(y)
+                heapq.heappush(ready, -y)
+    return None if left else dag
+
+
+def _bits(A: Matrix) -> list[int]:
+    """Each row as one whole number, bit j for column j."""
+    return [int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little") for row in A]
+
+
+def _members(bits: int) -> list[int]:
+    members = []
+    while bits:
+        low = bits & -bits
+        members.append(low.bit_length() - 1)
+        bits ^= low
+    return members
+
+
+def is_valid_cpdag(A: Matrix) -> bool:
+    """Whether A is the CPDAG of some DAG, so of any of its extensions."""
+    dag = extension(A)
+    return dag is not None and bool(np.array_equal(cpdag(dag), A))
+
+
+def is_acyclic(A: Matrix) -> bool:
+    """Whether the arrows of A (undirected edges aside) run in no circle."""
+    arrows = A & ~A.T
+    left = np.arange(len(A))
+    while left.size:
+        inner = arrows[np.ix_(left, left)]
+        keep = inner.any(axis=0) & inner.any(axis=1)
+        if keep.all():
+            return False
+        left = left[keep]
+    return True
+
+
+def apply_knowledge(A: Matrix, names: Sequence[str], knowledge: Knowledge) -> Matrix:
+    """Orient the undirected edges of A that knowledge decides, then close under Meek's rules.
+
+    Raises KnowledgeError if an edge or an arrow of A is not allowed or a required one is
+    missing, and GraphError if the wanted arrows cannot stand together (a circle or a collider
+    that A does not have); the caller decides what then gives way.
+    """
+    fixed = _decided(A, names, knowledge)
+    closed = meek(A, fixed)
+    if vstructures(closed) != vstructures(A) or extension(closed) is None:
+        wanted = ", ".join(f"{names[i]} --> {names[j]}" for i, j in np.argwhere(fixed & A & A.T))
+        raise GraphError(
+            f"the arrows that knowledge asks for ({wanted or 'none'}) make a circle or a new "
+            "collider in this graph; drop one of them, or search again with this knowledge"
+        )
+    return closed
+
+
+def _decided(A: Matrix, names: Sequence[str], knowledge: Knowledge) -> Matrix:
+    """The arrows i --> j of A that knowledge leaves as the only choice."""
+    at = {name: i for i, name in enumerate(names)}
+    for a, b in sorted(knowledge.required):
+        if not A[at[a], at[b]]:
+            raise KnowledgeError(
+                f"the arrow {a!r} --> {b!r} is required, but the graph "
+                f"{'has it the other way round' if A[at[b], at[a]] else 'does not join the two'}; "
+                "search again with this knowledge, or drop the arrow from it"
+            )
+    fixed = np.zeros_like(A)
+    for i, j in np.argwhere(A):
+        a, b = names[i], names[j]
+        if not (knowledge.may(a, b) or (A[j, i] and knowledge.may(b, a))):
+            raise KnowledgeError(
+                f"the graph has {a!r} {'---' if A[j, i] else '-->'} {b!r}, which knowledge "
+                "forbids; search again with this knowledge, or allow the arrow in it"
+            )
+        fixed[i, j] = not knowledge.may(b, a)
+    return fixed

@@ -1,0 +1,389 @@
+"""The budget that outlives the process: a cap per data set, and a filter that refuses.
+
+A run reserves its whole budget on disk before anything is read, and writes each charge to disk
+before the charged answer is computed. So two processes cannot spend the same budget, and a
+process that is killed loses at most what it had reserved. A charge that does not fit is refused
+and leaves everything as it was. What a closed run did not spend goes back to its data set.
+
+Amounts are exact fractions in the currency of the budget (``accounting``); why a running sum with
+adaptively chosen summands keeps the promise is in proofs/filter.md.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import sqlite3
+import sys
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from decimal import ROUND_FLOOR
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self
+
+from privet.account import Account, Entry, RunRecord, shorten, sufficient_epsilon
+from privet.accounting import (
+    Currency,
+    Number,
+    budget_for,
+    check_budget,
+    currency_for,
+    epsilon_of,
+    exchange,
+)
+from privet.errors import BudgetError, LedgerError
+
+FORMAT = 1
+BUSY_SECONDS = 5.0
+MEMORY = ":memory:"
+TABLES = (
+    "CREATE TABLE caps (dataset TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL)",
+    "CREATE TABLE runs (id TEXT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES caps (dataset),"
+    " started TEXT NOT NULL, method TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,"
+    " budget TEXT NOT NULL, state TEXT NOT NULL)",
+    "CREATE TABLE entries (run TEXT NOT NULL REFERENCES runs (id), position INTEGER NOT NULL,"
+    " what TEXT NOT NULL, cost TEXT NOT NULL, PRIMARY KEY (run, position))",
+    "CREATE INDEX runs_of_dataset ON runs (dataset)",
+    f"PRAGMA user_version = {FORMAT}",
+)
+
+
+def default_path() -> Path:
+    """$PRIVET_LEDGER, else a file in the user's data directory."""
+    if named := os.environ.get("PRIVET_LEDGER"):
+        return Path(named)
+    home = Path.home()
+    if sys.platform == "win32":
+        base = Path(os.environ.get("APPDATA") or home / "AppData" / "Roaming")
+    elif sys.platform == "darwin":
+        base = home / "Library" / "Application Support"
+    else:
+        base = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    return base / "privet" / "ledger.sqlite"
+
+
+class Ledger:
+    """The book of one SQLite file. Opening it writes nothing; the first cap creates the file."""
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self.path = default_path() if path is None else Path(path)
+        self.durable = str(path) != MEMORY
+        self._by_default = path is None
+        self._memory = None if self.durable else _connect(MEMORY)
+        if self._memory:
+            weakref.finalize(self, self._memory.close)
+        if self.durable and self.path.is_dir():
+            raise LedgerError(f"the ledger {self.path} is a directory; name a file in it")
+        if self._exists():
+            with self._transaction(write=False):
+                pass
+
+    def create(self, dataset: str, *, epsilon: Number, delta: Number) -> None:
+        """Set the cap of a data set that has none."""
+        eps, dlt = check_budget(epsilon, delta)
+        with self._transaction() as db:
+            if old := _account(db, dataset):
+                raised = max(float(eps), old.epsilon), max(float(dlt), old.delta)
+                raise BudgetError(
+                    f"data set {dataset!r} has a cap already (epsilon {old.epsilon:g}, delta "
+                    f"{old.delta:g}); raise it with: {self._grant_command(old, *raised)}"
+                )
+            _set_cap(db, dataset, eps, dlt)
+
+    def grant(self, dataset: str, *, epsilon: Number, delta: Number | None = None) -> None:
+        """Raise the cap of a data set to ``epsilon`` (and ``delta``) in total."""
+        if self.account(dataset) is None:
+            budget = f"--epsilon {epsilon}" + ("" if delta is None else f" --delta {delta}")
+            raise BudgetError(
+                f"data set {dataset!r} has no cap yet; set one with: privet ledger create "
+                f"{shlex.quote(dataset)} {budget}{self._option()}"
+            )
+        with self._transaction() as db:
+            old = _account(db, dataset)
+            assert old is not None  # caps are never removed
+            eps, dlt = check_budget(epsilon, old.delta if delta is None else delta)
+            if float(eps) < old.epsilon or float(dlt) < old.delta:
+                raise BudgetError(
+                    f"the cap of data set {dataset!r} is epsilon {old.epsilon:g}, delta "
+                    f"{old.delta:g}, and a cap can only be raised; epsilon {float(eps):g}, "
+                    f"delta {float(dlt):g} would lower it"
+                )
+            used = old.used(currency_for(dlt))
+            if budget_for(eps, dlt) < used:
+                raise BudgetError(
+                    f"epsilon {float(eps):g} at delta {float(dlt):g} does not cover what data set "
+                    f"{dataset!r} has already spent; grant at least --epsilon "
+                    f"{_text(sufficient_epsilon(used, dlt))}"
+                )
+            _set_cap(db, dataset, eps, dlt)
+
+    def account(self, dataset: str) -> Account | None:
+        if not self._exists():
+            return None
+        with self._transaction(write=False) as db:
+            return _account(db, dataset)
+
+    def accounts(self) -> tuple[Account, ...]:
+        if not self._exists():
+            return ()
+        with self._transaction(write=False) as db:
+            names = [row[0] for row in db.execute("SELECT dataset FROM caps ORDER BY dataset")]
+            return tuple(found for name in names if (found := _account(db, name)))
+
+    def begin(self, dataset: str, *, epsilon: Number, delta: Number, method: str) -> Run:
+        """Reserve the whole budget of a run, or refuse. A data set without a cap gets this
+        budget as its cap."""
+        eps, dlt = check_budget(epsilon, delta)
+        budget = budget_for(eps, dlt)
+        identity, now = secrets.token_hex(8), datetime.now(UTC).isoformat(timespec="seconds")
+        with self._transaction() as db:
+            account = _account(db, dataset)
+            if account is None:
+                _set_cap(db, dataset, eps, dlt)
+            else:
+                self._check_fits(account, eps, dlt, budget)
+            db.execute(
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, 'open')",
+                (identity, dataset, now, method, str(eps), str(dlt), str(budget)),
+            )
+        return Run(self, identity, dataset, method, eps, dlt, budget, set_cap=account is None)
+
+    def _check_fits(self, account: Account, eps: Fraction, dlt: Fraction, ask: Fraction) -> None:
+        name, paid, delta = account.dataset, currency_for(dlt), max(float(dlt), account.delta)
+        if delta > account.delta:
+            problem = (
+                f"this run asks for delta {float(dlt):g}, but the cap of data set {name!r} has "
+                f"delta {account.delta:g}; run with a delta of at most {account.delta:g}"
+            )
+        elif (cost := exchange(ask, paid, account.currency)) > account.left:
+            rho = f" (rho {float(cost):.4g})" if paid != account.currency else ""
+            problem = (
+                f"this run asks for epsilon {float(eps):g} at delta {float(dlt):g}{rho}, but data "
+                f"set {name!r} has epsilon {shorten(account.left_epsilon, ROUND_FLOOR):g} at delta "
+                f"{account.delta:g}{rho and f' (rho {float(account.left):.4g})'} left of its cap "
+                f"of epsilon {account.epsilon:g}; ask for less"
+            )
+        else:
+            return
+        into = currency_for(delta)
+        enough = sufficient_epsilon(account.used(into) + exchange(ask, paid, into), delta)
+        command = self._grant_command(account, max(enough, account.epsilon), delta)
+        raise BudgetError(f"{problem}, or allow it with: {command}")
+
+    def _grant_command(self, account: Account, epsilon: float, delta: float) -> str:
+        words = f"privet ledger grant {shlex.quote(account.dataset)} --epsilon {_text(epsilon)}"
+        if delta != account.delta:
+            words += f" --delta {_text(delta)}"
+        return words + self._option()
+
+    def _option(self) -> str:
+        named = self.durable and not self._by_default
+        return f" --ledger {shlex.quote(str(self.path))}" if named else ""
+
+    def _exists(self) -> bool:
+        with _explained(self.path):
+            return not self.durable or (self.path.exists() and self.path.stat().st_size > 0)
+
+    @contextmanager
+    def _transaction(self, *, write: bool = True) -> Iterator[sqlite3.Connection]:
+        """All or nothing; a file is opened for each, so that no lock outlives it."""
+        with _explained(self.path):
+            if write and self._by_default:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            db = self._memory or _connect(str(self.path))
+            try:
+                db.execute("BEGIN IMMEDIATE" if write or not self.durable else "BEGIN")
+                _check_format(db, self.path)
+                yield db
+                db.execute("COMMIT")
+            finally:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                if self.durable:
+                    db.close()
+
+
+class Run:
+    """One run's filter: refuses what exceeds the run's own budget, records the rest on disk.
+
+    As a context manager it closes itself, also after an error.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        identity: str,
+        dataset: str,
+        method: str,
+        epsilon: Fraction,
+        delta: Fraction,
+        budget: Fraction,
+        *,
+        set_cap: bool,
+    ) -> None:
+        self.id, self.dataset, self.method = identity, dataset, method
+        self.epsilon, self.delta = float(epsilon), float(delta)
+        self.budget, self.left, self.set_cap = budget, budget, set_cap
+        self.currency: Currency = currency_for(delta)
+        self.closed = False
+        self._ledger, self._delta = ledger, delta
+        self._entries: list[Entry] = []
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return tuple(self._entries)
+
+    @property
+    def spent(self) -> Fraction:
+        return self.budget - self.left
+
+    @property
+    def spent_epsilon(self) -> float:
+        """``spent`` as epsilon at the run's delta. The guarantee is the budget, not this."""
+        return epsilon_of(self.spent, self._delta)
+
+    def spend(self, cost: Fraction, *, what: str) -> None:
+        """Charge ``cost`` or refuse; when this returns the charge is on disk. ``what`` is public.
+
+        Called before the rows are looked at.
+        """
+        unit = "rho" if self.currency == "zcdp" else "epsilon"
+        if self.closed:
+            raise BudgetError(f"{what} was asked of a run that is closed; begin another run")
+        if not 0 < cost <= self.left:
+            raise BudgetError(
+                f"{what} costs {unit} {float(cost):.6g}, but {float(self.left):.6g} of "
+                f"{float(self.budget):.6g} is left in this run; ask fewer or cheaper questions, "
+                f"or begin a run with a larger epsilon"
+            )
+        with self._ledger._transaction() as db:
+            _check_open(db, self.id)
+            db.execute(
+                "INSERT INTO entries VALUES (?, ?, ?, ?)",
+                (self.id, len(self._entries), what, str(Fraction(cost))),
+            )
+        self.left -= cost
+        self._entries.append(Entry(what=what, cost=Fraction(cost)))
+
+    def close(self) -> None:
+        """Give back what was not spent. Closing twice does no harm."""
+        if self.closed:
+            return
+        with self._ledger._transaction() as db:
+            _check_open(db, self.id)
+            db.execute("UPDATE runs SET state = 'closed' WHERE id = ?", (self.id,))
+        self.closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _text(value: float) -> str:
+    return repr(value).removesuffix(".0")  # every digit: the command must be enough
+
+
+def _account(db: sqlite3.Connection, dataset: str) -> Account | None:
+    found = db.execute("SELECT epsilon, delta FROM caps WHERE dataset = ?", (dataset,)).fetchone()
+    if found is None:
+        return None
+    eps, dlt = map(Fraction, found)
+    rows = db.execute(
+        "SELECT id, started, method, epsilon, delta, budget, state FROM runs"
+        " WHERE dataset = ? ORDER BY rowid",
+        (dataset,),
+    ).fetchall()
+    return Account(
+        dataset=dataset,
+        epsilon=float(eps),
+        delta=float(dlt),
+        cap=budget_for(eps, dlt),
+        runs=tuple(_record(db, row) for row in rows),
+    )
+
+
+def _record(db: sqlite3.Connection, row: tuple[Any, ...]) -> RunRecord:
+    identity, when, method, epsilon, delta, budget, state = row
+    entries = db.execute(
+        "SELECT what, cost FROM entries WHERE run = ? ORDER BY position", (identity,)
+    )
+    return RunRecord(
+        id=identity,
+        when=when,
+        method=method,
+        epsilon=float(Fraction(epsilon)),
+        delta=float(Fraction(delta)),
+        state=state,
+        currency=currency_for(Fraction(delta)),
+        reserved=Fraction(budget),
+        entries=tuple(Entry(what=what, cost=Fraction(cost)) for what, cost in entries),
+    )
+
+
+def _set_cap(db: sqlite3.Connection, dataset: str, epsilon: Fraction, delta: Fraction) -> None:
+    if not dataset:
+        raise LedgerError("a data set needs a name to have a budget; give one in the schema")
+    values = (dataset, str(epsilon), str(delta))
+    db.execute("INSERT OR REPLACE INTO caps VALUES (?, ?, ?)", values)
+
+
+def _check_open(db: sqlite3.Connection, identity: str) -> None:
+    found = db.execute("SELECT state FROM runs WHERE id = ?", (identity,)).fetchone()
+    if found != ("open",):
+        raise LedgerError(
+            f"run {identity} is not open in the ledger any more, so the file was replaced or "
+            f"edited meanwhile; begin another run"
+        )
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    db.execute("PRAGMA synchronous = FULL")
+    return db
+
+
+def _check_format(db: sqlite3.Connection, path: Path) -> None:
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version == FORMAT:
+        return
+    if version > FORMAT:
+        raise LedgerError(
+            f"the ledger {path} was written by a newer Privet (format {version}, this one reads "
+            f"{FORMAT}); update Privet, or name another file with --ledger FILE"
+        )
+    if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        raise LedgerError(
+            f"{path} is a SQLite file, but not a Privet ledger; name another with --ledger FILE"
+        )
+    for statement in TABLES:
+        db.execute(statement)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Every failure of the file as a LedgerError with the fix."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            problem = "is locked by another process; wait until that is done and try again"
+        elif code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            problem = "is not a ledger (or is damaged); name another with --ledger FILE"
+        else:
+            problem = (
+                f"cannot be used ({error}); make the file and its directory writable, or name "
+                f"another with --ledger FILE"
+            )
+        raise LedgerError(f"the ledger {path} {problem}") from None
+    except OSError as error:
+        raise LedgerError(
+            f"the ledger {path} cannot be reached ({error.strerror}); name another with "
+            f"--ledger FILE"
+        ) from None

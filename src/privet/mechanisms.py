@@ -1,0 +1,298 @@
+"""Noise and selection, and their price. The only file that draws noise; it never sees a row.
+
+Everything runs on OpenDP's exact samplers over 64-bit integers, so there is no floating-point
+noise to attack (Mironov 2012): the discrete laws are sampled with big rationals, and OpenDP takes
+the scale, a float, as the exact rational that it is. Scales are rounded up, so a price always
+covers the noise. Results beyond 64 bits saturate, which is post-processing. Older releases of
+OpenDP drew biased noise (its issue 2638), so the lower bound on its version is part of the
+promise; tests/privacy/test_mechanisms.py holds every law against its formula.
+
+Each mechanism knows its price in either currency (``accounting.Currency``). The proofs are in
+proofs/gaussian.md, laplace.md, selection.md and above-threshold.md.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.accounting import Currency, float_up
+from privet.errors import BudgetError, MethodError
+
+Integers = NDArray[np.int64]
+
+BLOCK = 10_000  # draws per thread; OpenDP takes about 10 microseconds for each
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gaussian:
+    """Discrete Gaussian noise of scale s, with s^2 >= D^2 / (2 rho) and D the L2 sensitivity.
+
+    This is rho-zCDP [Canonne, Kamath, Steinke 2020]; proofs/gaussian.md.
+    """
+
+    rho: Fraction
+    private: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check_price("rho", self.rho)
+
+    def cost(self, currency: Currency) -> Fraction:
+        if currency == "pure":
+            raise BudgetError(
+                "Gaussian noise needs delta > 0, but this budget has delta = 0; "
+                "give a delta such as 1e-6, or use a method with Laplace noise"
+            )
+        return Fraction(self.rho)
+
+    def scale(self, l2_squared: int) -> float:
+        return smallest_root(l2_squared / (2 * Fraction(self.rho)))
+
+    def perturb(self, exact: Integers, l2_squared: int) -> tuple[Integers, float]:
+        """The noisy integers, and the variance of each."""
+        _check_sensitivity(l2_squared)
+        if l2_squared == 0:
+            return exact.copy(), 0.0
+        scale = self.scale(l2_squared)
+        return _add_noise(_gaussian(scale), exact), gaussian_variance(scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laplace:
+    """Discrete Laplace noise of scale s >= D / epsilon, with D the L1 sensitivity.
+
+    This is epsilon-DP [Ghosh, Roughgarden, Sundararajan 2009] and therefore
+    (epsilon^2 / 2)-zCDP [Bun, Steinke 2016]; proofs/laplace.md.
+    """
+
+    epsilon: Fraction
+    private: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check_price("epsilon", self.epsilon)
+
+    def cost(self, currency: Currency) -> Fraction:
+        epsilon = Fraction(self.epsilon)
+        return epsilon if currency == "pure" else epsilon**2 / 2
+
+    def scale(self, l1: int) -> float:
+        return float_up(l1 / Fraction(self.epsilon))
+
+    def perturb(self, exact: Integers, l1: int) -> tuple[Integers, float]:
+        """The noisy integers, and the variance of each."""
+        _check_sensitivity(l1)
+        if l1 == 0:
+            return exact.copy(), 0.0
+        scale = self.scale(l1)
+        return _add_noise(_laplace(scale), exact), laplace_variance(scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Select:
+    """The exponential mechanism: index i with probability proportional to exp(score_i / s),
+    s >= 2 D / epsilon, where one person moves each score by at most D.
+
+    Sampled as the largest of score_i + Gumbel(s), which OpenDP compares digit by digit until the
+    order is certain. It is epsilon-DP and has range bounded by epsilon [Durfee, Rogers 2019], so
+    (epsilon^2 / 8)-zCDP [Cesar, Rogers 2021, Lemma 3.2]; proofs/selection.md. OpenDP offers
+    permute-and-flip too, which errs less at the same epsilon, but no better price in zCDP than
+    epsilon^2 / 2 is known for it.
+    """
+
+    epsilon: Fraction
+    private: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check_price("epsilon", self.epsilon)
+
+    def cost(self, currency: Currency) -> Fraction:
+        epsilon = Fraction(self.epsilon)
+        return epsilon if currency == "pure" else epsilon**2 / 8
+
+    def scale(self, sensitivity: int) -> float:
+        return float_up(2 * sensitivity / Fraction(self.epsilon))
+
+    def pick(self, scores: Integers, sensitivity: int) -> int:
+        _check_sensitivity(sensitivity)
+        if scores.size == 0:
+            raise MethodError("there is nothing to select from; ask for at least one candidate")
+        return int(_noisy_max(self.scale(sensitivity))(_integers(scores)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AboveThreshold:
+    """Which scores lie above a threshold, for as many questions as it takes to get
+    ``positives`` times "yes"; "no" is free, and the silent tail is part of the price.
+
+    Sparse vector in the form of Lyu, Su, Li 2017 (Algorithm 7): one draw of Laplace noise for the
+    threshold, of scale D / e1, one for each score, of scale 2 c D / e2, with c positives,
+    e1 + e2 = epsilon and e1 : e2 about 1 : (2c)^(2/3), which is best for accuracy. The run is
+    epsilon-DP, hence (epsilon^2 / 2)-zCDP; proofs/above-threshold.md.
+    """
+
+    epsilon: Fraction
+    positives: int = 1
+    private: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check_price("epsilon", self.epsilon)
+        if self.positives < 1:
+            raise BudgetError(f"positives is {self.positives}, but it must be 1 or more")
+
+    def cost(self, currency: Currency) -> Fraction:
+        epsilon = Fraction(self.epsilon)
+        return epsilon if currency == "pure" else epsilon**2 / 2
+
+    def scales(self, sensitivity: int) -> tuple[float, float]:
+        """Of the threshold's noise and of each score's noise."""
+        share = Fraction(round(1024 / (1 + (2 * self.positives) ** (2 / 3))) or 1, 1024)
+        for_threshold = self.epsilon * share
+        for_scores = self.epsilon - for_threshold
+        return (
+            float_up(sensitivity / for_threshold),
+            float_up(2 * self.positives * sensitivity / for_scores),
+        )
+
+    def start(self, threshold: int, sensitivity: int) -> Sieve:
+        """Begin a run; the caller has paid for all of it."""
+        _check_sensitivity(sensitivity)
+        for_threshold, for_scores = self.scales(sensitivity)
+        noisy = _laplace(for_threshold)([threshold])[0]
+        return Sieve(noisy, for_scores, self.positives)
+
+
+class Sieve:
+    """A run of AboveThreshold. It keeps the noisy threshold, which must stay secret."""
+
+    __slots__ = ("_left", "_scale", "_threshold")
+
+    def __init__(self, threshold: int, scale: float, positives: int) -> None:
+        self._threshold, self._scale, self._left = threshold, scale, positives
+
+    def __repr__(self) -> str:
+        return "Sieve(exhausted)" if self.exhausted else "Sieve(running)"
+
+    @property
+    def exhausted(self) -> bool:
+        return self._left == 0
+
+    def above(self, score: int) -> bool:
+        if self.exhausted:
+            raise BudgetError(
+                "this run has said yes as often as it was paid for; "
+                "start another one, or pay for more positives"
+            )
+        answer = bool(_laplace(self._scale)([int(score)])[0] >= self._threshold)
+        self._left -= answer
+        return answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exact:
+    """No noise, no price, no privacy: what ``--no-privacy`` runs on."""
+
+    private: ClassVar[bool] = False
+
+    def cost(self, currency: Currency) -> Fraction:
+        return Fraction(0)
+
+    def perturb(self, exact: Integers, sensitivity: int = 0) -> tuple[Integers, float]:
+        return exact.copy(), 0.0
+
+
+def smallest_root(square: Fraction) -> float:
+    """The smallest float s with s^2 >= square, decided in exact arithmetic."""
+    root = math.sqrt(square)
+    while Fraction(root) ** 2 < square:
+        root = math.nextafter(root, math.inf)
+    while Fraction(below := math.nextafter(root, 0)) ** 2 >= square:
+        root = below
+    return root
+
+
+def gaussian_variance(scale: float) -> float:
+    """Variance of the discrete Gaussian: scale^2 up to one part in 10^15 from scale 1.5 on,
+    and summed below (at scale 1 it is 2 in 10^7 less, at 0.37 it is two thirds less)."""
+    if scale >= 1.5:
+        return scale * scale
+    weights = [math.exp(-(k / scale) * (k / scale) / 2) for k in range(16)]
+    return 2 * sum(k * k * w for k, w in enumerate(weights)) / (2 * sum(weights) - 1)
+
+
+def laplace_variance(scale: float) -> float:
+    """Variance of the discrete Laplace law: 2 q / (1 - q)^2 with q = exp(-1 / scale)."""
+    q = math.exp(-1 / scale)
+    return 2 * q / math.expm1(-1 / scale) ** 2
+
+
+def _check_price(name: str, value: Fraction) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | Fraction) or value <= 0:
+        raise BudgetError(
+            f"{name} is {value!r}, but a price must be an exact fraction above 0; "
+            f"write Fraction('0.1') instead of 0.1"
+        )
+
+
+def _check_sensitivity(value: int) -> None:
+    if value < 0:
+        raise MethodError(f"a sensitivity is {value}, but it must be 0 or more")
+
+
+def _integers(values: Integers) -> list[int]:
+    if values.dtype.kind not in "iu":
+        raise MethodError(f"noise is added to integers only, not to {values.dtype}; round first")
+    flat: list[int] = values.ravel().tolist()
+    return flat
+
+
+def _add_noise(measurement: Any, exact: Integers) -> Integers:
+    """``exact`` plus independent noise; long vectors are shared out among the processors."""
+    values = _integers(exact)
+    blocks = [values[i : i + BLOCK] for i in range(0, len(values), BLOCK)]
+    if len(blocks) < 2:
+        noisy = [measurement(block) for block in blocks]
+    else:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            noisy = list(pool.map(measurement, blocks))
+    flat = np.array([value for block in noisy for value in block], dtype=np.int64)
+    return flat.reshape(exact.shape)
+
+
+@lru_cache(maxsize=1)
+def _opendp() -> Any:
+    import opendp.prelude as dp  # half a second: paid by the first draw, not by every import
+
+    dp.enable_features("contrib")
+    return dp
+
+
+@lru_cache(maxsize=256)
+def _gaussian(scale: float) -> Any:
+    dp = _opendp()
+    vector = dp.vector_domain(dp.atom_domain(T="i64"))
+    return dp.m.make_gaussian(vector, dp.l2_distance(T="f64"), scale=scale)
+
+
+@lru_cache(maxsize=256)
+def _laplace(scale: float) -> Any:
+    dp = _opendp()
+    vector = dp.vector_domain(dp.atom_domain(T="i64"))
+    return dp.m.make_laplace(vector, dp.l1_distance(T="i64"), scale=scale)
+
+
+@lru_cache(maxsize=256)
+def _noisy_max(scale: float) -> Any:
+    """Gumbel noise is what OpenDP adds when the measure is zCDP; with the max divergence it would
+    permute and flip."""
+    dp = _opendp()
+    vector = dp.vector_domain(dp.atom_domain(T="i64"))
+    measure = dp.zero_concentrated_divergence()
+    return dp.m.make_noisy_max(vector, dp.linf_distance(T="i64"), measure, scale=scale)

@@ -1,0 +1,180 @@
+"""interaction-pc: measure interactions, test for ever.
+
+Half of the budget measures the number of rows, all columns and all pairs. A first look at
+these (free) says which triples matter: two neighbours of a column, three neighbours of one
+column, and a removed pair with the column that explained it. The other half measures these
+triples and, once more, the columns and pairs in them. Everything after that is free.
+
+Privacy. Each release is Gaussian noise on exact integers with the sensitivity of
+``queries.Components``; which triples are asked for is a function of the first releases and
+public facts. So the run is an adaptive composition of at most the run's budget, which the
+ledger's filter enforces (``proofs/filter.md``).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.ci.tables import TableJudge
+from privet.contrasts import GRID
+from privet.errors import MethodError
+from privet.evidence.components import TableEvidence, components_query
+from privet.evidence.confidence import with_confidence
+from privet.evidence.replicas import table_replicas
+from privet.graph.orient import apply_knowledge
+from privet.methods.registry import Method, Searched, Settings
+from privet.queries import Components, Release
+from privet.schema import Adjacency, Schema
+from privet.search.constraints import Constraints
+from privet.search.pc import Skeleton, prune
+from privet.search.weighed_pc import WIDEST, arrows, skeleton
+from privet.trust.central import Curator
+
+MOST_COLUMNS = 400
+MOST_LEVELS = 32
+# First half: pairs; second half: triples.
+FIRST_SHARE = Fraction(1, 2)
+
+
+def check(schema: Schema, settings: Settings) -> None:
+    if len(schema.columns) > MOST_COLUMNS:
+        raise MethodError(
+            f"the schema has {len(schema.columns)} columns; tables serve up to {MOST_COLUMNS}, "
+            "because all pairs are measured; leave some columns out of the schema"
+        )
+    for column in schema.columns:
+        if column.cardinality > MOST_LEVELS:
+            raise MethodError(
+                f"column {column.name!r} has {column.cardinality} levels; tables serve up to "
+                f"{MOST_LEVELS}, since more leave no power; merge levels or use fewer bins"
+            )
+    if not 0 <= settings.max_order <= 2:
+        raise MethodError(
+            f"--max-order is {settings.max_order}; interactions of three columns are measured, "
+            "which serve separators of 0, 1 or 2 columns; use one of these"
+        )
+
+
+def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
+    schema = curator.schema
+    size = len(schema.columns)
+    settings.on_step("measuring all pairs", 0.0)
+    small = [*combinations(range(size), 1), *combinations(range(size), 2)]
+    needs_rows = schema.adjacency is Adjacency.ADD_REMOVE or any(
+        column.missing == "drop" for column in schema.columns
+    )
+    releases = _release(curator, [(), *small] if needs_rows else small, FIRST_SHARE)
+    settings.on_step("choosing triples", 0.2)
+    wanted = _interesting(schema, releases, settings)
+    settings.on_step("measuring triples", 0.3)
+    return releases + _release(curator, wanted, 1 - FIRST_SHARE)
+
+
+def _release(
+    curator: Curator, sets: list[tuple[int, ...]], share: Fraction
+) -> tuple[Release, ...]:
+    """One release per order, the share divided so that all have the same noise in unit scale."""
+    names = curator.schema.names
+    orders = sorted({len(members) for members in sets})
+    queries = [
+        components_query(names, sorted(members for members in sets if len(members) == order))
+        for order in orders
+    ]
+    weights = [_weight(curator, query, order) for query, order in zip(queries, orders, strict=True)]
+    return tuple(
+        curator.release(query, share * weight / sum(weights))
+        for query, weight in zip(queries, weights, strict=True)
+    )
+
+
+def _weight(curator: Curator, query: Components, order: int) -> Fraction:
+    if curator.pure:
+        return Fraction(query.l1(curator.schema), GRID**order)
+    return Fraction(query.l2_squared(curator.schema), GRID ** (2 * order))
+
+
+def _interesting(
+    schema: Schema, releases: tuple[Release, ...], settings: Settings
+) -> list[tuple[int, ...]]:
+    """The triples that the first look finds worth measuring, with all their subsets."""
+    found, strength = _first_look(schema, releases)
+    triples: set[tuple[int, ...]] = set()
+    for k in range(len(schema.columns)):
+        near = np.flatnonzero(found.adjacent[k])
+        triples |= {tuple(sorted((i, j, k))) for i, j in combinations(near.tolist(), 2)}
+        strongest = near[np.argsort(-strength[k, near], kind="stable")][:WIDEST]
+        triples |= set(combinations(sorted(strongest.tolist()), 3))
+    for pair, separator in found.separators.items():
+        if separator:
+            triples.add(tuple(sorted((*pair, *separator))))
+    pairs = {(x, y) for x, y in np.argwhere(np.triu(found.adjacent)).tolist()}
+    closed = triples | pairs
+    for members in triples | pairs:
+        for order in range(1, len(members)):
+            closed |= set(combinations(members, order))
+    return sorted(closed) or [(i,) for i in range(len(schema.columns))]
+
+
+def _first_look(
+    schema: Schema, releases: tuple[Release, ...]
+) -> tuple[Skeleton, NDArray[np.float64]]:
+    """Orders 0 and 1 on pairs, lenient at order 0.
+
+    With d columns and about two neighbours each, an edge has prior odds near 2/(d - 1); what is
+    within a factor e² of that is kept for a second look.
+    """
+    evidence = TableEvidence.from_releases(schema, schema.names, releases)
+    size = len(schema.columns)
+    lenient = TableJudge(evidence, alpha=float(np.exp(2 - log(max(size - 1, 2) / 2))))
+    strict = TableJudge(evidence, alpha=Settings().alpha)
+    constraints = Constraints.of(schema.names, schema.knowledge)
+    strength = lenient.strengths()
+    found = Skeleton(constraints.possible & ~np.eye(size, dtype=bool), {})
+    for order, judge in enumerate((lenient, strict)):
+        found = prune(
+            found, order, judge.margins, strength=strength, required=constraints.required
+        )
+    return found, strength
+
+
+def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Searched:
+    evidence = TableEvidence.from_releases(schema, schema.names, releases)
+    constraints = Constraints.of(schema.names, schema.knowledge)
+    judge = TableJudge(evidence, settings.alpha)
+    settings.on_step("searching", 0.5)
+    found = _graph(judge, constraints, schema, settings)
+    seen = []
+    for at, replica in enumerate(table_replicas(evidence, settings)):
+        settings.on_step("weighing how sure each edge is", 0.6 + 0.4 * at / settings.replicas)
+        seen.append(_graph(TableJudge(replica, settings.alpha), constraints, schema, settings))
+    graph = with_confidence(schema.names, found, seen)
+    return Searched(graph=graph, tests=judge.tests)
+
+
+def _graph(
+    judge: TableJudge, constraints: Constraints, schema: Schema, settings: Settings
+) -> NDArray[np.bool_]:
+    joined = skeleton(judge, constraints, settings.max_order)
+    turned = arrows(judge, joined, constraints, np.random.default_rng(settings.seed))
+    return apply_knowledge(turned, schema.names, schema.knowledge)
+
+
+METHODS = (
+    Method(
+        name="interaction-pc",
+        summary="noisy interactions of pairs and triples once, then a noise-aware PC for free",
+        kinds=frozenset({"categorical", "ordinal", "numeric"}),
+        private=True,
+        needs_delta=False,
+        cite="this library; residual basis of Xiao, He, Zhang, Kifer 2023",
+        evidence="tables",
+        check=check,
+        measure=measure,
+        search=search,
+    ),
+)

@@ -1,0 +1,100 @@
+"""What a method is, and which there are.
+
+A method is one file in this folder. It measures (the only part that costs privacy) and it
+searches (on what was measured, as often as one likes, for nothing).
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import privet.methods
+from privet.errors import MethodError
+from privet.graph.graph import Graph
+from privet.queries import Release
+from privet.schema import Schema, did_you_mean
+from privet.trust.central import Curator
+
+
+def _say_nothing(_what: str, _share: float) -> None:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Public choices; none of them touches the privacy promise."""
+
+    alpha: float = 0.1
+    max_order: int = 2
+    seed: int = 0
+    replicas: int = 20
+    on_step: Callable[[str, float], None] = _say_nothing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searched:
+    """A graph with confidence on its edges, and how many tests it took."""
+
+    graph: Graph
+    tests: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    name: str
+    summary: str
+    kinds: frozenset[str]
+    private: bool
+    needs_delta: bool
+    cite: str
+    evidence: str
+    check: Callable[[Schema, Settings], None]
+    measure: Callable[[Curator, Settings], tuple[Release, ...]]
+    search: Callable[[Schema, tuple[Release, ...], Settings], Searched]
+    graph: str = "cpdag"
+
+    def serve(self, schema: Schema, delta: float, settings: Settings) -> None:
+        """Refuse, from public facts alone, what this method cannot do."""
+        for column in schema.columns:
+            if column.kind not in self.kinds:
+                raise MethodError(
+                    f"{self.name} serves {' and '.join(sorted(self.kinds))} columns, but "
+                    f"{column.name!r} is {column.kind}; use --method auto, or declare it otherwise"
+                )
+        if self.needs_delta and self.private and delta == 0:
+            raise MethodError(
+                f"{self.name} needs a delta above 0 and got 0; give --delta 1e-6 or less than "
+                "one over the number of people, or use --method auto"
+            )
+        self.check(schema, settings)
+
+
+def available() -> tuple[Method, ...]:
+    """All methods, in order of their names: every file here that has a ``METHODS``."""
+    found: list[Method] = []
+    for module in pkgutil.iter_modules(privet.methods.__path__):
+        loaded = importlib.import_module(f"privet.methods.{module.name}")
+        found.extend(getattr(loaded, "METHODS", ()))
+    return tuple(sorted(found, key=lambda method: method.name))
+
+
+def get(name: str) -> Method:
+    methods = {method.name: method for method in available()}
+    if name not in methods:
+        raise MethodError(
+            f"there is no method {name!r}{did_you_mean(name, methods)}; "
+            f"choose auto or one of {', '.join(methods)}"
+        )
+    return methods[name]
+
+
+def auto(schema: Schema, delta: float, private: bool) -> Method:
+    """Moments if every column is numeric and Gaussian noise may be used, else tables."""
+    if not private:
+        return get("pc")
+    numeric = all(column.kind == "numeric" for column in schema.columns)
+    return get("moment-pc" if numeric and delta > 0 else "interaction-pc")

@@ -1,0 +1,117 @@
+"""The folder of results: complete or not there at all.
+
+Files are written into a folder beside the wanted one (inside it, if it exists) and moved when
+all are there. That folder is made first of all, so an output that cannot be written is found out
+before anything is spent.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from privet.errors import OutputError
+
+FILES = ("graph.json", "certificate.json", "evidence.json", "graph.svg", "report.html")
+
+
+class Stage:
+    """A folder in the making. Leaving the block well moves its files into place; leaving it by
+    an error removes them, unless ``keep`` was called because they have been paid for."""
+
+    def __init__(self, folder: str | Path, *, force: bool = False) -> None:
+        self.folder = Path(folder)
+        self._force = force
+        self._kept = False
+        self._made: list[Path] = []
+
+    def __enter__(self) -> Self:
+        try:
+            with _explained(self.folder):
+                self._check()
+                home = self.folder if self.folder.exists() else self._parent()
+                self.path = home / f".privet-{secrets.token_hex(6)}"
+                self.path.mkdir()
+        except BaseException:
+            self._remove_parents()
+            raise
+        return self
+
+    def write(self, name: str, text: str) -> None:
+        with _explained(self.folder):
+            (self.path / name).write_text(text, encoding="utf-8", newline="\n")
+
+    def files(self) -> tuple[Path, ...]:
+        """Where the files that were written will be."""
+        return tuple(self.folder / name for name in FILES if (self.path / name).exists())
+
+    def keep(self) -> None:
+        """From now on even an error leaves the files that are complete."""
+        self._kept = True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _error: object, _trace: TracebackType | None
+    ) -> None:
+        if kind is None or self._kept:
+            self._move()
+            return
+        shutil.rmtree(self.path, ignore_errors=True)
+        self._remove_parents()
+
+    def _remove_parents(self) -> None:
+        for parent in reversed(self._made):
+            with suppress(OSError):
+                parent.rmdir()
+
+    def _check(self) -> None:
+        if self.folder.is_symlink() and not self.folder.exists():
+            raise OutputError(f"{str(self.folder)!r} is a broken link; choose another folder")
+        if self.folder.exists() and not self.folder.is_dir():
+            raise OutputError(f"{str(self.folder)!r} is a file; name a folder for the output")
+        if self.folder.is_dir() and any(self.folder.iterdir()) and not self._force:
+            raise OutputError(
+                f"the folder {str(self.folder)!r} exists and is not empty; choose another, or "
+                f"use --force to replace the results in it"
+            )
+
+    def _parent(self) -> Path:
+        """The parent folder; those above it that are missing are made, and remembered."""
+        parent = self.folder.absolute().parent
+        missing = [above for above in (parent, *parent.parents) if not above.exists()]
+        for above in reversed(missing):
+            above.mkdir()
+            self._made.append(above)
+        return parent
+
+    def _move(self) -> None:
+        """A new folder takes one step; into an old one, files go one by one and others stay."""
+        try:
+            if self.folder.exists():
+                for file in self.path.iterdir():
+                    os.replace(file, self.folder / file.name)
+                self.path.rmdir()
+            else:
+                os.rename(self.path, self.folder)
+        except OSError as error:
+            raise OutputError(
+                f"the results cannot be moved to {str(self.folder)!r} ({error.strerror}); "
+                f"they are in {str(self.path)!r}"
+            ) from None
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    """Every failure of the file system as an OutputError with the fix."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"cannot write to {str(folder)!r} ({error.strerror}); choose a folder that can be "
+            f"written"
+        ) from None

@@ -1,0 +1,127 @@
+"""The vault: the only code that holds rows, behind three doors.
+
+Each door does the same five things in the same order: check the question against the schema,
+charge the ledger (which may refuse), compute the exact integer answer, blur it, hand it out.
+Rows are read after the first charge and never leave: no attribute, text, copy or pickle of a
+vault shows them, and no error depends on a cell. What is promised about a person's rows rests
+on this file, ``queries.py``, ``mechanisms.py``, ``ledger.py`` and ``engines/``.
+
+The data set is the table as parsed, and a record is a parsed row (see ``engines/source.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.engines.encode import UNREADABLE, Encoder
+from privet.engines.source import open_source
+from privet.errors import BudgetError, DataError, SchemaError
+from privet.ledger import Run
+from privet.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
+from privet.queries import Query, Release, Rows
+from privet.schema import Schema
+
+
+class Vault:
+    """One table behind three doors: ``release`` (numbers), ``select`` (the place of a largest
+    number) and ``sieve`` (yes or no).
+
+    ``run`` pays for the answers. Without one the vault is not private: it gives exact answers
+    and no others.
+    """
+
+    def __init__(self, data: object, schema: Schema, run: Run | None) -> None:
+        """Opens the data and holds its header, which is public, against the schema."""
+        self.schema = schema
+        self._run = run
+        self._source, positions = open_source(data, schema)
+        self._encoder = Encoder(schema=schema, positions=positions)
+        self._rows: Rows | None = None
+
+    @property
+    def private(self) -> bool:
+        return self._run is not None
+
+    def __repr__(self) -> str:
+        return f"Vault({self.schema.name!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a vault cannot be copied or pickled, because its rows must not leave it")
+
+    def release(self, query: Query, mechanism: Gaussian | Laplace | Exact) -> Release:
+        """The answer to a query, blurred."""
+        query.check(self.schema)
+        self._charge(mechanism, str(query))
+        exact = self._evaluate(query)
+        if isinstance(mechanism, Gaussian):
+            values, variance = mechanism.perturb(exact, query.l2_squared(self.schema))
+        elif isinstance(mechanism, Laplace):
+            values, variance = mechanism.perturb(exact, query.l1(self.schema))
+        else:
+            values, variance = mechanism.perturb(exact)
+        return Release(query=query, values=values, variance=variance, mechanism=str(mechanism))
+
+    def select(self, query: Query, mechanism: Select) -> int:
+        """The place of a (noisily) largest coordinate of a query's answer."""
+        query.check(self.schema)
+        self._charge(mechanism, f"largest of {query}")
+        return mechanism.pick(self._evaluate(query), query.linf(self.schema))
+
+    def sieve(
+        self, queries: Iterable[Query], mechanism: AboveThreshold, threshold: int
+    ) -> Iterator[bool]:
+        """Whether each of some numbers is (noisily) above a threshold, until the positives that
+        were paid for are used up.
+
+        Answers come one by one, so a later query may depend on earlier answers. The first
+        query fixes the sensitivity; a later one that one person could change more is refused.
+        The whole sieve is charged when its first answer is asked for, however many follow.
+        """
+        sieve = None
+        for query in queries:
+            query.check(self.schema)
+            if query.size(self.schema) != 1:
+                raise SchemaError(f"{query} is not one number; sieve queries of size 1")
+            reach = query.linf(self.schema)
+            if sieve is None:
+                first = reach
+                self._charge(mechanism, f"sieve at {threshold} from {query}")
+                sieve = mechanism.start(threshold, first)
+            elif reach > first:
+                raise SchemaError(
+                    f"{query} has sensitivity {reach}, but this sieve began with {first}; "
+                    f"ask the query of largest sensitivity first"
+                )
+            yield sieve.above(int(self._evaluate(query)[0]))
+            if sieve.exhausted:
+                return
+
+    def _charge(
+        self, mechanism: Gaussian | Laplace | Select | AboveThreshold | Exact, what: str
+    ) -> None:
+        """Pays, or refuses. Nothing has been read for this question before."""
+        if self._run is None:
+            if mechanism.private:
+                raise BudgetError(
+                    f"{what}: this vault has no budget and so gives exact answers only; "
+                    f"begin a run on a ledger to get private ones"
+                )
+        elif not mechanism.private:
+            raise BudgetError(
+                f"{what}: an exact answer is not private and cannot be bought from a budget; "
+                f"use noise, or run without privacy"
+            )
+        else:
+            self._run.spend(mechanism.cost(self._run.currency), what=what)
+
+    def _evaluate(self, query: Query) -> NDArray[np.int64]:
+        try:
+            if self._rows is None:
+                self._rows = self._encoder.rows(self._source)
+            return query.evaluate(self._rows, self.schema)
+        except MemoryError:
+            raise DataError(UNREADABLE) from None

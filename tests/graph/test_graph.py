@@ -1,0 +1,127 @@
+"""A graph is what it says, and equal graphs are equal."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import privet.graph
+from privet.errors import GraphError
+from privet.graph import Edge, Graph
+
+COLLIDER = Graph("dag", ("a", "b", "c"), (Edge("a", "c", "-->"), Edge("b", "c", "-->")))
+CHAIN = Graph("dag", ("a", "b", "c"), (Edge("a", "b", "-->", 0.9, 0.8), Edge("b", "c", "-->")))
+
+
+def test_reading_a_graph():
+    assert str(COLLIDER) == "a --> c\nb --> c"
+    assert COLLIDER.parents("c") == ("a", "b")
+    assert COLLIDER.adjacent("c", "a") and not COLLIDER.adjacent("a", "b")
+    assert COLLIDER.edge("c", "b") == Edge("b", "c", "-->")
+    assert COLLIDER.skeleton() == {frozenset("ac"), frozenset("bc")}
+    assert COLLIDER.arcs() == {("a", "c"), ("b", "c")}
+    assert CHAIN.cpdag().arcs() == {("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")}
+
+
+def test_classes_and_their_members():
+    assert COLLIDER.cpdag() == Graph("cpdag", COLLIDER.nodes, COLLIDER.edges)
+    pattern = CHAIN.cpdag()
+    assert str(pattern) == "a --- b\nb --- c"
+    assert pattern.cpdag() is pattern
+    assert pattern.extension().cpdag() == pattern
+    assert CHAIN.extension() is CHAIN
+
+
+def test_confidence_stays_with_its_edge_and_arrow():
+    edge = CHAIN.cpdag().edge("a", "b")
+    assert (edge.confidence, edge.arrow_confidence) == (0.9, None)
+    sure = Graph("dag", ("a", "b", "c"), (Edge("a", "c", "-->", 0.9, 0.8), Edge("b", "c", "-->")))
+    assert sure.cpdag().edge("a", "c") == Edge("a", "c", "-->", 0.9, 0.8)
+
+
+def test_the_order_of_edges_and_of_symmetric_ends_does_not_matter():
+    one = Graph("cpdag", ("a", "b", "c"), (Edge("c", "b", "---"), Edge("b", "a", "-->")))
+    two = Graph("cpdag", ("a", "b", "c"), (Edge("b", "a", "-->"), Edge("b", "c", "---")))
+    assert one == two and hash(one) == hash(two)
+
+
+def test_matrices_follow_the_convention():
+    A = CHAIN.matrix()
+    assert A[0, 1] and A[1, 2] and A.sum() == 2
+    assert Graph.from_matrix(CHAIN.nodes, A, "dag").arcs() == CHAIN.arcs()
+    pattern = CHAIN.cpdag()
+    assert Graph.from_matrix(pattern.nodes, pattern.matrix(), "cpdag").arcs() == pattern.arcs()
+
+
+def test_relabelling():
+    renamed = CHAIN.relabel({"a": "b", "b": "a"})
+    assert renamed.nodes == ("b", "a", "c")
+    assert str(renamed) == "b --> a\na --> c"
+    assert renamed.cpdag().relabel({"a": "b", "b": "a"}) == CHAIN.cpdag()
+
+
+def test_an_empty_graph():
+    nothing = Graph("dag", ())
+    assert nothing.cpdag() == Graph("cpdag", ()) and str(nothing) == ""
+
+
+A_B = Edge("a", "b", "-->")
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: Graph("tree", ("a",)), "'tree' is unknown; use one of dag, cpdag, pag"),
+        (lambda: Graph("dag", ("a", "a")), "'a' is listed more than once"),
+        (lambda: Graph("dag", ("", "a")), "not allowed"),
+        (lambda: Graph("dag", ("half \ud800",)), "valid Unicode"),
+        (lambda: Graph("dag", (1, 2)), "node name 1 is not allowed"),
+        (lambda: Graph("dag", ("a",), (A_B,)), "needs the node 'b'"),
+        (lambda: Graph("dag", ("a",), (Edge("a", "a", "-->"),)), "joins a node to itself"),
+        (lambda: Graph("dag", ("a", "b"), (Edge("a", "b", "---"),)), "allows only -->"),
+        (lambda: Graph("cpdag", ("a", "b"), (Edge("a", "b", "o->"),)), "cannot be in a cpdag"),
+        (lambda: Graph("dag", ("a", "b"), (A_B, Edge("b", "a", "-->"))), "'a' and 'b' are joined"),
+        (
+            lambda: Graph("pag", tuple("abc"), (A_B, Edge("b", "c", "-->"), Edge("c", "a", "-->"))),
+            "run in a circle",
+        ),
+        (lambda: Edge("a", "b", "<--"), "turn the edge round"),
+        (lambda: Edge("a", "b", "-->", 1.5), "confidence is 1.5; give a number from 0 to 1"),
+        (lambda: Edge("a", "b", "-->", float("nan")), "from 0 to 1"),
+        (lambda: Edge("a", "b", "-->", "high"), "confidence is 'high'"),
+        (lambda: Edge("a", "b", "-->", 1, True), "arrow_confidence is True"),
+        (lambda: Graph.from_matrix(("a",), np.eye(2) > 0, "dag"), "shape"),
+        (lambda: Graph.from_matrix(("a", "b"), np.ones((2, 2)) > 0, "cpdag"), "itself"),
+        (lambda: CHAIN.edge("a", "z"), "'z' is not a node"),
+        (lambda: CHAIN.parents("z"), "'z' is not a node"),
+        (lambda: Graph("pag", ("a",)).arcs(), "is a PAG"),
+        (lambda: Graph("pag", ("a",)).matrix(), "is a PAG"),
+        (lambda: Graph("pag", ("a",)).cpdag(), "is a PAG"),
+        (lambda: Graph("pag", ("a",)).extension(), "is a PAG"),
+        (lambda: CHAIN.relabel({"a": "b"}), "more than once"),
+        (
+            lambda: Graph.from_matrix(
+                "abcd", np.array([[i != j and (i + j) % 2 for i in range(4)] for j in range(4)]),
+                "cpdag",
+            ).extension(),
+            "no DAG has just the arrows",
+        ),
+    ],
+)
+def test_what_is_not_a_graph_is_refused(make, text):
+    with pytest.raises(GraphError, match=text):
+        make()
+
+
+def test_knowledge_is_light_to_import():
+    code = "import sys; from privet.graph import Knowledge; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_name_of_the_package_is_there():
+    assert all(getattr(privet.graph, name) for name in privet.graph.__all__)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = privet.graph.nothing
