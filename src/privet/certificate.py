@@ -10,10 +10,13 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from privet.account import shorten
 from privet.accounting import Currency, epsilon_of
+from privet.errors import EvidenceError
 from privet.schema import Adjacency, Schema
 
 if TYPE_CHECKING:
@@ -60,8 +63,9 @@ class Certificate(Mapping[str, Any]):
             lines.append("This search reuses evidence that was paid for earlier: it cost nothing.")
         elif kept["durable"]:
             lines.append(
-                f"Ledger: data set {self['schema']!r} has epsilon {kept['left_epsilon']:.4g} left "
-                f"of {kept['cap_epsilon']:g} (run {kept['run']})."
+                f"Ledger: all runs on data set {self['schema']!r} together are capped at epsilon "
+                f"{kept['cap_epsilon']:g}, delta {kept['cap_delta']:g}; after this one (run "
+                f"{kept['run']}) epsilon {shorten(kept['left_epsilon'], ROUND_FLOOR):g} is left."
             )
         else:
             lines.append("Ledger: in memory only, so later runs will not know of this one.")
@@ -141,6 +145,24 @@ def without_privacy(schema: Schema, method: str, releases: Sequence[Release]) ->
     )
 
 
+def of_evidence(facts: Mapping[str, Any]) -> Certificate:
+    """The certificate that an evidence file carries; the file may come from anywhere."""
+    kinds: dict[str, tuple[type, ...]] = {
+        "private": (bool,), "promise": (str,), "epsilon": (int, float), "delta": (int, float),
+        "schema": (str,), "spent": (dict,), "method": (str,), "queries": (list,),
+        "ledger": (dict,), "assumptions": (list,),
+    }  # fmt: skip
+    if facts.get("private") is False:
+        kinds = {key: (*kind, type(None)) for key, kind in kinds.items()} | {"reason": (str,)}
+    for key, kind in kinds.items():
+        if key not in facts or not isinstance(facts[key], kind):
+            raise EvidenceError(
+                f"the certificate in this evidence has no proper {key!r}; take a fresh copy of "
+                f"the evidence.json that the run wrote"
+            )
+    return Certificate(facts)
+
+
 def of_search(
     measured: Certificate, method: str, options: Mapping[str, Any], *, reused: bool
 ) -> Certificate:
@@ -208,8 +230,8 @@ def _assumptions(schema: Schema, durable: bool) -> list[str]:
         for fact in schema.unconfirmed
     ]
     found += [
-        "everything else in the schema (columns, kinds, levels, bounds, knowledge) was known "
-        "without looking at the rows",
+        f"everything {'else ' if found else ''}in the schema (columns, kinds, levels, bounds, "
+        f"knowledge) was known without looking at the rows",
         f"no person has more than {rows} row{'s' if rows > 1 else ''} in the table; a row is a "
         f"parsed record",
         f"the name {schema.name!r} stands for this table, and whatever else is released about "

@@ -8,28 +8,29 @@ the second is free and may be repeated on saved evidence.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from privet import certificate as certificates
+from privet.accounting import check_budget
 from privet.certificate import Certificate
-from privet.errors import (
-    MethodError,
-)
+from privet.errors import BudgetError, DataError, EvidenceError, MethodError, SchemaError
 from privet.evidence import file as evidence_file
 from privet.evidence.file import Saved
 from privet.graph.graph import Edge, Graph
-from privet.ledger import Ledger
-from privet.methods.registry import Settings
-from privet.output import Stage
+from privet.graph.knowledge import Knowledge
+from privet.ledger import Ledger, Run
+from privet.methods import registry
+from privet.methods.registry import Method, Settings
+from privet.output import NOTE, Stage
 from privet.schema import Schema
 from privet.trust.central import Curator
 
 OnStep = Callable[[str, float], None]
-SPENT = "already spent"  # how the note on a run that was stopped begins
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +164,7 @@ def measure(
     if not private or epsilon is None:
         releases = chosen.measure(Curator.open(data, known, None), settings)
         promise = certificates.without_privacy(known, chosen.name, releases)
-        return Saved(schema=known, releases=releases, certificate=promise.facts)
+        return Saved(schema=known, releases=releases, certificate=dict(promise))
     Curator.open(data, known, None)  # holds the header against the schema; reads no row
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     run = book.begin(known.name, epsilon=epsilon, delta=delta, method=chosen.name)
@@ -172,7 +173,7 @@ def measure(
     account = book.account(known.name)
     assert account is not None  # the run is in it
     promise = certificates.of_run(known, run, releases, account, durable=book.durable)
-    return Saved(schema=known, releases=releases, certificate=promise.facts)
+    return Saved(schema=known, releases=releases, certificate=dict(promise))
 
 
 def reuse(
@@ -201,7 +202,7 @@ def search(
     saved: Saved, settings: Settings, *, method: str = "auto", reused: bool = False
 ) -> Discovery:
     """The half that costs nothing: a graph from evidence."""
-    measured = Certificate(saved.certificate)
+    measured = certificates.of_evidence(saved.certificate)
     chosen = registry.get(measured["method"] if method == "auto" else method)
     by = registry.get(measured["method"])
     if chosen.evidence != by.evidence:
@@ -306,7 +307,7 @@ def _told(run: Run) -> Iterator[None]:
     except BaseException as error:
         if run.entries:
             error.add_note(
-                f"{SPENT}: epsilon {run.spent_epsilon:.6g} of data set {run.dataset!r} "
-                f"(run {run.id} in the ledger)"
+                f"{NOTE}epsilon {run.spent_epsilon:.6g} of data set {run.dataset!r} was spent "
+                f"before that (run {run.id} in the ledger)"
             )
         raise

@@ -10,9 +10,10 @@ by element, in a fixed order. Proofs: ``proofs/moments.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from math import isfinite, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from privet.schema import Adjacency, Schema
 
 Floats = NDArray[np.float64]
 
-BINS = 64  # of a locating histogram: bounds may be some 50 times too wide
+BINS = 32  # of a locating histogram: fewer blur wide bounds, more drown in noise
 FINE = 1 << 20  # steps of a column on either side of its centre, and the largest weight
 NORM = 1 << 14  # of a row's vector, so that sums over 2e9 rows stay within 64 bits
 PAIR, SQUARE = 17, 12  # weights of v_i v_j and v_i^2: 2 * 12**2 <= 17**2, and nearly equal
@@ -42,6 +43,13 @@ class Locations:
 
     def __str__(self) -> str:
         return f"location of {len(self.columns)} columns"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"columns": list(self.columns)}
+
+    @staticmethod
+    def from_dict(document: dict[str, Any]) -> Locations:
+        return Locations(columns=tuple(document["columns"]))
 
     def check(self, schema: Schema) -> None:
         _check_numeric(self.columns, schema)
@@ -94,6 +102,20 @@ class Moments:
 
     def __str__(self) -> str:
         return f"second moments of {len(self.columns)} columns"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(document: dict[str, Any]) -> Moments:
+        return Moments(
+            columns=tuple(document["columns"]),
+            centres=tuple(document["centres"]),
+            reaches=tuple(document["reaches"]),
+            transform=tuple(tuple(row) for row in document["transform"]),
+            radius=document["radius"],
+            constant=document["constant"],
+        )
 
     def check(self, schema: Schema) -> None:
         _check_numeric(self.columns, schema)

@@ -7,8 +7,10 @@ before anything is spent.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,24 +20,27 @@ from typing import Self
 
 from privet.errors import OutputError
 
+NOTE = "privet: "  # how a note on an error begins that the command line may show
+RESCUED = "rescued-"
 FILES = ("graph.json", "certificate.json", "evidence.json", "graph.svg", "report.html")
 
 
 class Stage:
     """A folder in the making. Leaving the block well moves its files into place; leaving it by
-    an error removes them, unless ``keep`` was called because they have been paid for."""
+    an error removes them, but for the file that ``keep`` names, which has been paid for."""
 
     def __init__(self, folder: str | Path, *, force: bool = False) -> None:
         self.folder = Path(folder)
         self._force = force
-        self._kept = False
+        self._kept: str | None = None
         self._made: list[Path] = []
 
     def __enter__(self) -> Self:
         try:
             with _explained(self.folder):
                 self._check()
-                home = self.folder if self.folder.exists() else self._parent()
+                self._inside = self.folder.exists()
+                home = self.folder if self._inside else self._parent()
                 self.path = home / f".privet-{secrets.token_hex(6)}"
                 self.path.mkdir()
         except BaseException:
@@ -51,18 +56,38 @@ class Stage:
         """Where the files that were written will be."""
         return tuple(self.folder / name for name in FILES if (self.path / name).exists())
 
-    def keep(self) -> None:
-        """From now on even an error leaves the files that are complete."""
-        self._kept = True
+    def keep(self, name: str) -> None:
+        """From now on this file outlives an error, because it has been paid for."""
+        self._kept = name
 
     def __exit__(
-        self, kind: type[BaseException] | None, _error: object, _trace: TracebackType | None
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _trace: TracebackType | None,
     ) -> None:
-        if kind is None or self._kept:
+        if error is None:
             self._move()
-            return
-        shutil.rmtree(self.path, ignore_errors=True)
-        self._remove_parents()
+        elif self._kept is not None:
+            self._rescue(self._kept, error)
+        else:
+            shutil.rmtree(self.path, ignore_errors=True)
+            self._remove_parents()
+
+    def _rescue(self, name: str, error: BaseException) -> None:
+        """The paid file, under a name of its own so that it passes for no older run's."""
+        rescued = f"{RESCUED}{name}"
+        with _explained(self.folder):
+            os.replace(self.path / name, self.path / rescued)
+            for file in self.path.iterdir():
+                if file.name != rescued:
+                    file.unlink()
+        self._move()
+        path, folder = (shlex.quote(str(p)) for p in (self.folder / rescued, self.folder))
+        error.add_note(
+            f"{NOTE}what was measured is kept and can be searched at no cost: privet discover "
+            f"--evidence {path} --output {folder} --force"
+        )
 
     def _remove_parents(self) -> None:
         for parent in reversed(self._made):
@@ -93,6 +118,8 @@ class Stage:
         """A new folder takes one step; into an old one, files go one by one and others stay."""
         try:
             if self.folder.exists():
+                if not self._inside:
+                    raise FileExistsError(errno.EEXIST, "it exists by now")
                 for file in self.path.iterdir():
                     os.replace(file, self.folder / file.name)
                 self.path.rmdir()

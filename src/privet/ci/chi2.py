@@ -40,42 +40,50 @@ FEWEST_ROWS, NOISE_DEVIATIONS = 10.0, 3.0
 # Effect sizes (per root row) that the Bayes factor averages over.
 EFFECTS = np.array([0.01, 0.03, 0.1, 0.3])
 # Numbers in one block of work, so that memory stays bounded whatever the size of the tables.
-BLOCK_NUMBERS = 2_000_000
+BLOCK_NUMBERS = 6_000_000
 
 
 @dataclass(frozen=True)
 class Tested:
-    """Many tests: statistic, degrees of freedom (0: no information) and p-value; effect size
-    φ² without the part that noise adds; log Bayes factor for dependence."""
+    """Many tests (on the last axis; a stack of replicas has one before it): statistic, degrees
+    of freedom (0: no information), p-value, and log Bayes factor for dependence."""
 
     statistic: Floats
     freedom: Floats
     p_value: Floats
-    effect: Floats
     log_bayes: Floats
 
 
 def pooled(evidence: TableEvidence, questions: Indices) -> Tested:
     """Pooled tests of questions (x, y, *Z), all with as many members of Z."""
-    return _in_groups(evidence, questions, _pooled)
+    return Tested(*_in_groups(evidence, questions, _pooled, np.array([0.0, 0.0, 1.0, 0.0])))
 
 
 def full(evidence: TableEvidence, questions: Indices) -> Tested:
     """Full tests of questions (x, y, *Z); all components of each set must have been measured."""
-    return _in_groups(evidence, questions, _full)
+    return Tested(*_in_groups(evidence, questions, _full, np.array([0.0, 0.0, 1.0, 0.0])))
+
+
+def effects(evidence: TableEvidence, pairs: Indices) -> Floats:
+    """Squared effect φ² of pairs, without the part that noise and sampling add."""
+    out: Floats = _in_groups(evidence, pairs, _effects, np.zeros(1))[0]
+    return out
 
 
 def _in_groups(
     evidence: TableEvidence,
     questions: Indices,
     test: Callable[[TableEvidence, Indices], Floats],
-) -> Tested:
-    out = np.zeros((5, len(questions)))
-    out[2] = 1.0
+    blank: Floats,
+) -> Floats:
+    """The results of a test (rows) for all questions, worked out shape by shape."""
+    out = np.zeros((len(blank), *evidence.replicas, len(questions)))
+    out.T[:] = blank
     questions = _canonical(evidence, questions)
     for chosen in _groups(evidence, questions):
-        out[:, chosen] = test(evidence, questions[chosen])
-    return Tested(*out)
+        answers = test(evidence, questions[chosen])
+        out[..., chosen] = answers.reshape(len(blank), *evidence.replicas, len(chosen))
+    return out
 
 
 def _canonical(evidence: TableEvidence, questions: Indices) -> Indices:
@@ -98,7 +106,7 @@ def _groups(evidence: TableEvidence, questions: Indices) -> Iterator[Indices]:
     for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
         k = np.array(evidence.cardinalities)[questions[members[0]]]
         per_test = int(np.prod(k)) * int((k[0] - 1) * (k[1] - 1) * np.prod(k[2:]))
-        step = max(1, BLOCK_NUMBERS // per_test)
+        step = max(1, BLOCK_NUMBERS // (per_test * int(np.prod(evidence.replicas))))
         for start in range(0, len(members), step):
             yield members[start : start + step]
 
@@ -178,7 +186,7 @@ class _Strata:
         for end in (0, 1):
             sets = np.delete(questions, 1 - end, axis=1)
             coefficients, variances = evidence.coefficients(sets)
-            flat = coefficients.reshape(len(sets), coefficients.shape[1], -1) @ z_inverse.T
+            flat = coefficients.reshape(*coefficients.shape[:2], -1) @ z_inverse.T
             ends.append((flat, _shared(factors, variances, 1)))
         total, common = ends[0][0][:, 0], ends[0][1](())
         noise = np.sqrt(_diagonal(common))
@@ -263,6 +271,24 @@ def _kronecker(a: Floats, b: Floats) -> Floats:
 
 
 def _pooled(evidence: TableEvidence, questions: Indices) -> Floats:
+    d, sampling, noise, freedom = _pooled_parts(evidence, questions)
+    weighed = evidence.rows_of(len(d))[:, None, None] * sampling
+    return _chi_square(d, sampling + noise, weighed, freedom)
+
+
+def _effects(evidence: TableEvidence, pairs: Indices) -> Floats:
+    d, sampling, noise, _ = _pooled_parts(evidence, pairs)
+    covariance = _ridged(sampling + noise)
+    stacked = np.concatenate([d[..., None], covariance], axis=2)
+    solved = np.linalg.solve(_ridged(sampling + 1e-9 * noise), stacked)
+    squared = np.einsum("ti,ti->t", d, solved[..., 0]) - np.einsum("tii->t", solved[..., 1:])
+    return np.maximum(squared / evidence.rows_of(len(d)), 1e-9)[None]
+
+
+def _pooled_parts(
+    evidence: TableEvidence, questions: Indices
+) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
+    """Departures, their sampling and noise covariances, and degrees of freedom."""
     strata = _Strata.of(evidence, questions)
     x, y = strata.x, strata.y
     pair, variances = evidence.coefficients(questions[:, :2])
@@ -278,8 +304,7 @@ def _pooled(evidence: TableEvidence, questions: Indices) -> Floats:
     free = _outer(x.free, y.free).reshape(tests, -1, m)
     noise += free.transpose(0, 2, 1) @ strata.noise @ free
     seen_x, seen_y = ((side.shares > 0).any(axis=1).sum(axis=1) - 1 for side in (x, y))
-    weighed = max(evidence.rows, 1.0) * sampling
-    return _chi_square(d.reshape(tests, m), sampling, noise, weighed, seen_x * seen_y, evidence)
+    return d.reshape(tests, m), sampling, noise, seen_x * seen_y
 
 
 def _full(evidence: TableEvidence, questions: Indices) -> Floats:
@@ -311,11 +336,9 @@ def _full(evidence: TableEvidence, questions: Indices) -> Floats:
     seen = ((x.shares > 0).sum(axis=2) - 1) * ((y.shares > 0).sum(axis=2) - 1)
     return _chi_square(
         (d * keep[:, :, None, None]).reshape(tests, k * m),
-        _block_diagonal(blocks),
-        flat_noise,
+        _block_diagonal(blocks) + flat_noise,
         _block_diagonal(blocks * np.maximum(strata.total, 0.0)[:, :, None, None]),
         (seen * keep).sum(axis=1),
-        evidence,
     )
 
 
@@ -333,36 +356,43 @@ def _block_diagonal(blocks: Floats) -> Floats:
 
 
 def _chi_square(
-    d: Floats,
-    sampling: Floats,
-    noise: Floats,
-    weighed: Floats,
-    freedom: NDArray[np.int64],
-    evidence: TableEvidence,
+    d: Floats, covariance: Floats, weighed: Floats, freedom: NDArray[np.int64]
 ) -> Floats:
-    """T = d' (sampling + noise)^-1 d, and what follows from it.
+    """T = d' C^-1 d, its p-value, and a Bayes factor.
 
     The Bayes factor compares d ~ N(0, C) with d ~ N(0, C + τ² W), W the sampling covariance
     weighed by the rows, averaged over τ: its mean under independence is 1, so "dependent where
     it exceeds 1/α" errs with probability at most α (Markov's inequality).
     """
-    m = d.shape[1]
-    covariance = sampling + noise
-    at = np.arange(m)
-    ridge = 1e-9 * np.einsum("tmm->t", covariance) / m + 1e-9
-    covariance[:, at, at] += ridge[:, None]
-    root = np.linalg.cholesky(covariance)
-    white = np.linalg.solve(root, d[..., None])[..., 0]
-    statistic = (white**2).sum(axis=1)
+    covariance = _ridged(covariance)
+    statistic, log_determinant = _squared_length(d, covariance)
     p_value = np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), statistic), 1.0)
-    spread = np.linalg.solve(root, np.linalg.solve(root, weighed).transpose(0, 2, 1))
-    gains, directions = np.linalg.eigh(spread)
-    squares = np.einsum("tij,ti->tj", directions, white) ** 2
-    scaled = np.maximum(gains, 0.0)[:, None, :] * EFFECTS[:, None] ** 2
-    terms = 0.5 * (squares[:, None, :] * scaled / (1 + scaled) - np.log1p(scaled)).sum(axis=2)
-    log_bayes = np.logaddexp.reduce(terms, axis=1) - np.log(len(EFFECTS))
-    sampling[:, at, at] += ridge[:, None]
-    solved = np.linalg.solve(sampling, np.concatenate([d[..., None], covariance], axis=2))
-    squared = np.einsum("ti,ti->t", d, solved[..., 0]) - np.einsum("tii->t", solved[..., 1:])
-    effect = np.maximum(squared / max(evidence.rows, 1.0), 1e-9)
-    return np.stack([statistic, freedom.astype(float), p_value, effect, log_bayes])
+    terms = []
+    for effect in EFFECTS:
+        squared, size = _squared_length(d, covariance + effect**2 * weighed)
+        terms.append(0.5 * (statistic - squared + log_determinant - size))
+    log_bayes = np.logaddexp.reduce(terms) - np.log(len(EFFECTS))
+    return np.stack([statistic, freedom.astype(float), p_value, log_bayes])
+
+
+def _ridged(covariance: Floats) -> Floats:
+    """A hair's breadth more on the diagonal, so that empty levels can be inverted."""
+    m = covariance.shape[1]
+    ridge = 1e-9 * np.einsum("tmm->t", covariance) / m + 1e-9
+    return covariance + ridge[:, None, None] * np.eye(m)
+
+
+def _squared_length(d: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+    """d' C^-1 d and log|C|, from one Cholesky factor of C bordered by d.
+
+    The last row of the factor is (C^(1/2))^-1 d whatever stands in the corner, as long as the
+    bordered matrix is positive definite.
+    """
+    tests, m = d.shape
+    bordered = np.empty((tests, m + 1, m + 1))
+    bordered[:, :m, :m] = covariance
+    bordered[:, m, :m] = bordered[:, :m, m] = d
+    bordered[:, m, m] = np.inf
+    root = np.linalg.cholesky(bordered)
+    diagonal = np.diagonal(root, axis1=1, axis2=2)[:, :m]
+    return (root[:, m, :m] ** 2).sum(axis=1), 2 * np.log(diagonal).sum(axis=1)

@@ -19,6 +19,8 @@ just s² whatever x, y and Z are.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +30,10 @@ from privet.evidence.moments import Floats, MomentEvidence
 
 Indices = NDArray[np.intp]
 
-# Effects (as atanh r) that a Bayes factor averages over, from hardly visible to strong.
-TAUS = np.array([0.01, 0.03, 0.1, 0.3])
+# Effects (as atanh r) that a Bayes factor averages over, from weak to strong.
+TAUS = np.array([0.03, 0.1, 0.3])
 STRONGEST = 1 - 1e-9  # of a correlation, so that z stays finite
+FAINTEST = 1e-9  # of a squared effect, so that effects can be compared by ratios
 BLOCK = 50_000  # questions at a time, so that memory stays bounded
 
 
@@ -45,40 +48,67 @@ class Tested:
     p_value: Floats
     log_bayes: Floats
 
-    @property
-    def cost(self) -> Floats:
-        """What it costs in log likelihood to call x and y independent given Z."""
-        return np.asarray(self.z**2 / (2 * self.variance))
-
 
 def fisher_z(evidence: MomentEvidence, questions: Indices) -> Tested:
-    """Tests of questions (x, y, *Z), all with as many members of Z."""
+    """Tests of questions (x, y, *Z), all with as many members of Z.
+
+    On a stack of replicas each result has one row per replica.
+    """
+    step = max(1, BLOCK // max(1, int(np.prod(evidence.covariance.shape[:-2]))))
     parts = [
-        _z_and_variance(evidence, questions[start : start + BLOCK])
-        for start in range(0, max(len(questions), 1), BLOCK)
+        _z_and_variance(evidence, questions[start : start + step])
+        for start in range(0, max(len(questions), 1), step)
     ]
-    z, variance = (np.concatenate(column) for column in zip(*parts, strict=True))
-    wide = 1 + TAUS[:, None] ** 2 / variance
-    logs = z**2 / (2 * variance) * (1 - 1 / wide) - np.log(wide) / 2
+    z, variance = (np.concatenate(column, axis=-1) for column in zip(*parts, strict=True))
+    wide = 1 + TAUS**2 / variance[..., None]
+    logs = (z**2 / (2 * variance))[..., None] * (1 - 1 / wide) - np.log(wide) / 2
     return Tested(
         z=z,
         variance=variance,
         p_value=erfc(np.abs(z) / np.sqrt(2 * variance)),
-        log_bayes=np.logaddexp.reduce(logs, axis=0) - np.log(len(TAUS)),
+        log_bayes=np.logaddexp.reduce(logs, axis=-1) - log(len(TAUS)),
     )
 
 
 def _z_and_variance(evidence: MomentEvidence, questions: Indices) -> tuple[Floats, Floats]:
-    pick = questions[:, :, None], questions[:, None, :]
+    pick = ..., questions[:, :, None], questions[:, None, :]
     precision = np.linalg.inv(evidence.covariance[pick])
-    residual = np.linalg.inv(precision[:, :2, :2])  # covariance of x and y given Z
-    scale = np.sqrt(np.einsum("tii->ti", residual))
-    r = residual[:, 0, 1] / (scale[:, 0] * scale[:, 1])
-    r = np.clip(r, -STRONGEST, STRONGEST)
-    ab = residual @ precision[:, :2] / scale[:, :, None]
-    inner = ab @ evidence.metric[pick] @ ab.transpose(0, 2, 1)
-    a, b, c = inner[:, 0, 0], inner[:, 1, 1], inner[:, 0, 1]
+    residual = np.linalg.inv(precision[..., :2, :2])  # covariance of x and y given Z
+    scale = np.sqrt(np.einsum("...ii->...i", residual))
+    r = np.clip(residual[..., 0, 1] / scale.prod(axis=-1), -STRONGEST, STRONGEST)
+    ab = residual @ precision[..., :2, :] / scale[..., None]
+    inner = ab @ evidence.metric[pick] @ ab.swapaxes(-1, -2)
+    a, b, c = inner[..., 0, 0], inner[..., 1, 1], inner[..., 0, 1]
     noise = a * b + c**2 - 2 * r * c * (a + b) + r**2 * (a**2 + b**2 + 2 * c**2) / 2
     noise = evidence.noise * np.maximum(noise, 0.0) / (1 - r**2) ** 2
-    freedom = np.maximum(evidence.rows / evidence.spread - (questions.shape[1] - 2) - 3, 1e-3)
+    freedom = max(evidence.rows / evidence.spread - (questions.shape[1] - 2) - 3, 1e-3)
     return np.arctanh(r), 1 / freedom + noise
+
+
+@dataclass
+class MomentJudge:
+    """Answers questions (x, y, *Z) from evidence, and counts them."""
+
+    evidence: MomentEvidence
+    alpha: float
+    tests: int = 0
+
+    def strengths(self) -> Floats:
+        """Squared z of each pair, without what noise and sampling add."""
+        size = len(self.evidence.names)
+        x, y = np.array(list(combinations(range(size), 2)), dtype=np.intp).reshape(-1, 2).T
+        tested = fisher_z(self.evidence, np.stack([x, y], axis=1))
+        out = np.full(self.evidence.covariance.shape, FAINTEST)
+        out[..., x, y] = out[..., y, x] = np.maximum(tested.z**2 - tested.variance, FAINTEST)
+        return out
+
+    def margins(self, questions: Indices) -> Floats:
+        """Log Bayes factor for dependence, less log(1/alpha): negative says independent."""
+        self.tests += len(questions)
+        return fisher_z(self.evidence, questions).log_bayes - log(1 / self.alpha)
+
+    def costs(self, questions: Indices) -> Floats:
+        """How badly independence given Z fits: what it costs in log likelihood."""
+        self.tests += len(questions)
+        tested = fisher_z(self.evidence, questions)
+        return np.asarray(tested.z**2 / (2 * tested.variance))

@@ -20,7 +20,10 @@ WIDEST_FULL_TEST = 128
 
 @dataclass
 class TableJudge:
-    """Answers questions (x, y, *Z) from evidence, and counts them."""
+    """Answers questions (x, y, *Z) from evidence, and counts them.
+
+    On a stack of replicas each answer has one row per replica.
+    """
 
     evidence: TableEvidence
     alpha: float
@@ -30,9 +33,9 @@ class TableJudge:
         """Squared effect φ² of each pair, without what noise adds."""
         size = len(self.evidence.names)
         pairs = np.array(list(combinations(range(size), 2)), dtype=np.intp).reshape(-1, 2)
-        out = np.full((size, size), 1e-9)
-        effect = chi2.pooled(self.evidence, pairs).effect
-        out[pairs[:, 0], pairs[:, 1]] = out[pairs[:, 1], pairs[:, 0]] = effect
+        out = np.full((*self.evidence.replicas, size, size), 1e-9)
+        effect = chi2.effects(self.evidence, pairs)
+        out[..., pairs[:, 0], pairs[:, 1]] = out[..., pairs[:, 1], pairs[:, 0]] = effect
         return out
 
     def margins(self, questions: Indices) -> Floats:
@@ -43,31 +46,30 @@ class TableJudge:
         cannot speak for independence: its answer is infinite.
         """
         bar = log(1 / self.alpha)
-        out = np.full(len(questions), np.inf)
+        out = np.full((*self.evidence.replicas, len(questions)), np.inf)
         known = self._margins_known(questions)
-        out[known] = chi2.pooled(self.evidence, questions[known]).log_bayes - bar
-        open_ = np.flatnonzero(known & (out < log(2)))
+        out[..., known] = chi2.pooled(self.evidence, questions[known]).log_bayes - bar
+        lowest = out if out.ndim == 1 else out.min(axis=0)
+        open_ = np.flatnonzero(known & (lowest < log(2)))  # above it, the mean stays positive
         open_ = open_[self._table_known(questions[open_])]
         whole = chi2.full(self.evidence, questions[open_])
-        both = np.logaddexp(out[open_], whole.log_bayes - bar) - log(2)
-        out[open_] = np.where(whole.freedom > 0, both, out[open_])
+        both = np.logaddexp(out[..., open_], whole.log_bayes - bar) - log(2)
+        out[..., open_] = np.where(whole.freedom > 0, both, out[..., open_])
         self.tests += int(known.sum())
         return out
 
     def costs(self, questions: Indices) -> Floats:
         """How badly independence given Z fits: half the pooled chi-square statistic (its degrees
         of freedom do not depend on Z), plus what the whole table adds against it."""
-        out = np.full(len(questions), np.inf)
-        known = self._margins_known(questions)
+        out = np.full((*self.evidence.replicas, len(questions)), np.inf)
+        known = np.flatnonzero(self._margins_known(questions))
         tested = chi2.pooled(self.evidence, questions[known])
-        out[known] = tested.statistic / 2
-        log_bayes = np.zeros(len(questions))
-        log_bayes[known] = tested.log_bayes
-        whole_known = np.flatnonzero(known)[self._table_known(questions[known])]
-        whole = chi2.full(self.evidence, questions[whole_known])
-        added = np.logaddexp(0.0, whole.log_bayes - log_bayes[whole_known]) - log(2)
-        out[whole_known] += np.where(whole.freedom > 0, np.maximum(added, 0.0), 0.0)
-        self.tests += int(known.sum())
+        out[..., known] = tested.statistic / 2
+        whole_known = self._table_known(questions[known])
+        whole = chi2.full(self.evidence, questions[known[whole_known]])
+        added = np.logaddexp(0.0, whole.log_bayes - tested.log_bayes[..., whole_known]) - log(2)
+        out[..., known[whole_known]] += np.where(whole.freedom > 0, np.maximum(added, 0.0), 0.0)
+        self.tests += len(known)
         return out
 
     def _margins_known(self, questions: Indices) -> Bools:

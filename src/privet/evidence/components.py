@@ -2,7 +2,8 @@
 
 Everything is kept in the integer units of the contrasts. A component that was measured twice is
 the inverse-variance mean of its measurements. Sets are rows of column indices, so that
-thousands of tables are put together by a few array operations.
+thousands of tables are put together by a few array operations. Evidence may be a *stack* of
+replicas that share their sets and variances: then one operation serves all of them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class _Layer:
-    """All measured components of one order: blocks of one flat array, found by sorted key."""
+    """All measured components of one order: blocks of one flat array, found by sorted key.
+
+    The last axis of ``values`` is the flat one; an axis before it counts replicas.
+    """
 
     keys: NDArray[np.int64]
     offsets: NDArray[np.int64]
@@ -45,7 +49,7 @@ class TableEvidence:
     names: tuple[str, ...]
     cardinalities: tuple[int, ...]
     ordered: tuple[bool, ...]
-    rows: float = 0.0
+    rows: Floats = field(default_factory=lambda: np.zeros(()))
     rows_variance: float = 0.0
     layers: dict[int, _Layer] = field(default_factory=dict)
 
@@ -58,6 +62,11 @@ class TableEvidence:
     def kinds(self, columns: Indices) -> tuple[tuple[int, bool], ...]:
         return tuple((self.cardinalities[i], self.ordered[i]) for i in columns)
 
+    @property
+    def replicas(self) -> tuple[int, ...]:
+        """() for one evidence, (r,) for a stack of r replicas."""
+        return self.rows.shape
+
     @staticmethod
     def empty(schema: Schema, names: tuple[str, ...]) -> TableEvidence:
         columns = [schema.column(name) for name in names]
@@ -65,7 +74,7 @@ class TableEvidence:
             names=names,
             cardinalities=tuple(column.cardinality for column in columns),
             ordered=tuple(column.ordered for column in columns),
-            rows=float(schema.rows or 0),
+            rows=np.array(float(schema.rows or 0)),
         )
 
     @staticmethod
@@ -77,11 +86,10 @@ class TableEvidence:
         """This evidence with one more release in it."""
         sets = release.query.sets
         if not sets[0]:
-            rows, variance = _combine(
-                np.array([self.rows]), np.array([self.rows_variance or np.inf]),
-                release.values.astype(float), np.array([release.variance]),
-            )
-            return replace(self, rows=float(rows[0]), rows_variance=float(variance[0]))
+            before = np.array(self.rows_variance or np.inf)
+            after = np.array(release.variance)
+            rows, variance = _combine(self.rows, before, release.values[0].astype(float), after)
+            return replace(self, rows=rows, rows_variance=float(variance))
         index = {name: i for i, name in enumerate(self.names)}
         members = np.array([[index[name] for name in names] for names in sets], dtype=np.intp)
         fresh = self._layer(members, release)
@@ -131,7 +139,7 @@ class TableEvidence:
         does not depend on it, and the caller's duty to know.
         """
         shape = tuple(self.cardinalities[i] - 1 for i in sets[0])
-        out, variance = np.zeros((len(sets), *shape)), np.zeros(len(sets))
+        out, variance = np.zeros((*self.replicas, len(sets), *shape)), np.zeros(len(sets))
         layer = self.layers.get(sets.shape[1])
         if layer is None:
             return out, variance
@@ -143,20 +151,24 @@ class TableEvidence:
         for pattern in np.unique(patterns[found]):
             chosen = found & (patterns == pattern)
             rank = ranks[np.argmax(chosen)]
-            flat = layer.values[layer.offsets[at[chosen]][:, None] + within]
-            stored = flat.reshape(-1, *(shape[i] for i in rank))
-            out[chosen] = stored.transpose(0, *(np.argsort(rank) + 1))
+            flat = layer.values[..., layer.offsets[at[chosen]][:, None] + within]
+            stored = flat.reshape(*flat.shape[:-1], *(shape[i] for i in rank))
+            ahead = flat.ndim - 1
+            axes = [*range(ahead), *(np.argsort(rank) + ahead)]
+            out[..., chosen, *[slice(None)] * len(shape)] = stored.transpose(axes)
         return out, variance
 
     def coefficients(self, sets: Indices) -> tuple[Floats, dict[tuple[int, ...], Floats]]:
-        """Total and components of all subsets of sets of one shape, as one array per set.
+        """Total and components of all subsets of sets of one shape, as one array per set (for a
+        stack: all sets of the first replica, then of the next).
 
         Index 0 of an axis means that the column was summed out. Also returned: the variance of
         each subset (given by positions within the set), one number per set.
         """
         size = sets.shape[1]
-        out = np.zeros((len(sets), *(self.cardinalities[i] for i in sets[0])))
-        out[(slice(None), *([0] * size))] = self.rows
+        shape = tuple(self.cardinalities[i] for i in sets[0])
+        out = np.zeros((*self.replicas, len(sets), *shape))
+        out[..., *[0] * size] = self.rows[..., None]
         variances: dict[tuple[int, ...], Floats] = {(): np.full(len(sets), self.rows_variance)}
         for order in range(1, size + 1):
             for subset in combinations(range(size), order):
@@ -164,8 +176,15 @@ class TableEvidence:
                 where: list[slice | int] = [0] * size
                 for i in subset:
                     where[i] = slice(1, None)
-                out[(slice(None), *where)] = values
-        return out, variances
+                out[..., *where] = values
+        copies = int(np.prod(self.replicas))
+        tiled = {subset: np.tile(values, copies) for subset, values in variances.items()}
+        return out.reshape(-1, *shape), tiled
+
+    def rows_of(self, tests: int) -> Floats:
+        """The number of rows behind each of so many tests, at least one."""
+        each: Floats = np.maximum(np.atleast_1d(self.rows), 1.0)
+        return np.repeat(each, tests // len(each))
 
     def tables(self, sets: Indices) -> Floats:
         """Reconstructed tables of sets of one shape, axes in the order given."""

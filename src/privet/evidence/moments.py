@@ -1,17 +1,52 @@
-"""Released histograms and moments made useful."""
+"""Released histograms and second moments made useful: location, covariance, noise.
+
+Moments are taken of v = (constant, B (x - centre)), the second part brought to one length, so
+only the *direction* of a row counts. The covariance of directions has the same axes as that of
+the rows, for every elliptical law, and its eigenvalues are a known function of theirs, which
+``rows_shape`` inverts. Where B makes the rows round, a linear model with independent symmetric
+errors keeps all its vanishing partial correlations too, whatever the law of the errors: only
+their variances change. So v has the same small length for all rows, and nothing is lost but
+2/p of the sample.
+
+The noise of a covariance of v is (almost) the same in every direction: s times a symmetric
+matrix G of independent entries with variance 1, and 2 on the diagonal. With A the inverse of B
+it is s A G A' in columns. AA' is the *metric* of the noise; with s it is all there is to know.
+"""
+
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
+
 import numpy as np
 from numpy.typing import NDArray
-from privet.moment_queries import BINS, FINE, PAIR, SQUARE, Locations, Moments
+from scipy.special import ndtr
+
+from privet.errors import EvidenceError
+from privet.moment_queries import BINS, FINE, NORM, PAIR, SQUARE, Moments
 from privet.queries import Release
 from privet.schema import Schema
 
 Floats = NDArray[np.float64]
 
+# Shares of a run's budget: where the columns lie, their rough shape, and the moments that count.
+LOCATION, SHAPE, FINAL = Fraction(1, 10), Fraction(2, 10), Fraction(7, 10)
+CONSTANT = NORM // 6  # carries the means; more would take room from the moments
+REACH, FAR_REACH = 8.0, 64.0  # deviations beyond which a number is clipped: private, exact
+DIRECTION = 1.0  # a radius below which there is no row: only directions are left
+NARROWEST = 0.3  # deviation, in bins, below which a histogram shows one full bin
+SMALLEST = 0.05  # eigenvalue of a covariance in its metric, compared with the mean one
+
+
 @dataclass(frozen=True, kw_only=True)
 class MomentEvidence:
+    """A noisy covariance (or a stack of replicas of one) and the law of its noise.
+
+    ``noise`` is s²; ``spread`` n times the variance that sampling gives a null correlation:
+    1 for Gaussian rows, (p + 2) / p for directions.
+    """
+
     names: tuple[str, ...]
     rows: float
     covariance: Floats
@@ -19,47 +54,192 @@ class MomentEvidence:
     noise: float
     spread: float = 1.0
 
-    def replica(self, rng):
+    @staticmethod
+    def from_releases(releases: Iterable[Release]) -> MomentEvidence:
+        """From the last moments released; what came before only chose their coordinates."""
+        measured = [release for release in releases if isinstance(release.query, Moments)]
+        if not measured:
+            raise EvidenceError(
+                "this evidence holds no moments; search it with the method that measured it"
+            )
+        last = measured[-1]
+        covariance, noise = shape(last)
+        inverse = np.linalg.inv(linear_map(last.query))
+        p = len(inverse)
+        return MomentEvidence(
+            names=last.query.columns,
+            rows=row_count(last),
+            covariance=inverse @ covariance @ inverse.T,
+            metric=inverse @ inverse.T,
+            noise=noise,
+            spread=(p + 2) / p if last.query.radius == DIRECTION else 1.0,
+        )
+
+    def replicas(self, count: int, rng: np.random.Generator) -> MomentEvidence:
+        """A stack of evidence that might have been measured instead: fresh sampling noise and
+        fresh privacy noise on top of what was measured. Costs nothing."""
         p = len(self.names)
-        half = np.linalg.cholesky(self.covariance)
-        rows = max(self.rows, 1.0)
-        moved = self.covariance + half @ _goe(p, rng) @ half.T * np.sqrt(self.spread / rows)
-        if self.noise:
-            half = np.linalg.cholesky(self.metric)
-            moved = moved + half @ _goe(p, rng) @ half.T * np.sqrt(self.noise)
-        return replace(self, covariance=repaired(moved, self.metric))
+        own, metric = np.linalg.cholesky(self.covariance), np.linalg.cholesky(self.metric)
+        sampling = own @ _symmetric(count, p, rng) @ own.T * np.sqrt(self.spread / self.rows)
+        privacy = metric @ _symmetric(count, p, rng) @ metric.T * np.sqrt(self.noise)
+        moved = self.covariance + sampling + privacy
+        return replace(self, covariance=repaired(moved, self.metric, self.noise))
 
-def _goe(size, rng):
-    g = rng.standard_normal((size, size))
-    return (g + g.T) / np.sqrt(2)
 
-def repaired(covariance, metric, least=0.05):
+def locate(release: Release, schema: Schema) -> tuple[Floats, Floats]:
+    """Centre and deviation of each column: of the normal law, clamped to the bounds, whose
+    histogram is nearest to the noisy one.
+
+    A fit to all bins at once finds a peak that no single noisy bin shows, and because it knows
+    the number of rows, it is not misled by a lonely large count.
+    """
+    counts = release.values.reshape(-1, BINS).astype(float)
+    rows = max(float(counts.sum()) / len(counts), 1.0)  # each row is in one bin of every column
+    centres = (np.arange(4 * BINS) + 0.5) / 4
+    deviations = np.geomspace(NARROWEST, BINS / 2, 26)
+    centre, deviation = (grid.ravel() for grid in np.meshgrid(centres, deviations))
+    below = ndtr((np.arange(1, BINS) - centre[:, None]) / deviation[:, None])
+    shares = np.diff(below, axis=1, prepend=0.0, append=1.0)
+    best = (counts @ shares.T - rows * (shares**2).sum(axis=1) / 2).argmax(axis=1)
+    bounds = np.array([schema.column(name).bounds for name in release.query.columns])
+    width = (bounds[:, 1] - bounds[:, 0]) / BINS
+    return bounds[:, 0] + centre[best] * width, deviation[best] * width
+
+
+def standardised(columns: tuple[str, ...], centres: Floats, deviations: Floats) -> Moments:
+    """Moments of directions in units of the columns' deviations."""
+    return _query(columns, centres, REACH * deviations, np.diag(1 / deviations), None)
+
+
+def uncut(columns: tuple[str, ...], centres: Floats, deviations: Floats) -> Moments:
+    """Moments of whole rows: the ball holds them all. For exact answers."""
+    radius = FAR_REACH * np.sqrt(len(columns))
+    return _query(columns, centres, FAR_REACH * deviations, np.diag(1 / deviations), radius)
+
+
+def whitened(release: Release) -> Moments:
+    """Moments of directions in coordinates in which a first (standardised) release looks round.
+
+    Axes that its noise may have made (eigenvalues below half of what noise alone reaches,
+    s sqrt(p)) are scaled as if they were that long.
+    """
+    covariance, noise = shape(release)
+    values, vectors = np.linalg.eigh(covariance)
+    values = np.maximum(values, max(np.sqrt(noise * len(values)), 1e-3 * values[-1]))
+    query, reaches = release.query, np.array(release.query.reaches)
+    turned = vectors / np.sqrt(values) @ vectors.T @ linear_map(query)
+    # round rows of deviation 1, a little off centre, have directions off centre by 1 / sqrt(p)
+    offset = centred(release)[1] / query.room * np.sqrt(len(values))
+    centres = np.array(query.centres) + reaches / REACH * offset
+    return _query(query.columns, centres, reaches, turned, None)
+
+
+def shape(release: Release) -> tuple[Floats, float]:
+    """Covariance of the rows, mean eigenvalue 1, in the coordinates of v, and its noise s²."""
+    values, vectors = np.linalg.eigh(centred(release)[0])
+    p = len(values)
+    mean = float(release.query.room) ** 2 / p
+    noise = release.variance / (PAIR * row_count(release) * mean) ** 2
+    if release.query.radius != DIRECTION:
+        mean = max(float(values.mean()), 1e-9)
+        return vectors * _floored(values / mean, 0.0) @ vectors.T, 0.0
+    values = rows_shape(_floored(values / mean, noise))
+    return vectors * values @ vectors.T, noise * ((p + 2) / p) ** 2
+
+
+def rows_shape(values: Floats) -> Floats:
+    """Eigenvalues of elliptical rows whose directions have these, both with mean 1.
+
+    Directions z / |z| of rows with eigenvalues l have eigenvalues
+    m_i = 1/2 ∫ l_i / (1 + l_i t) ∏_j (1 + l_j t)^(-1/2) dt, for Gaussian rows and therefore for
+    all elliptical ones. The integral is a sum over an even grid of log t.
+    """
+    p = len(values)
+    wanted = values / values.sum()
+    t = np.exp(np.linspace(-40.0, 60.0, 400)) / p
+    found = wanted * p
+    for _ in range(100):
+        grown = np.log1p(np.outer(found, t))
+        weights = t * np.exp(-grown.sum(axis=0) / 2)
+        given = found * (np.exp(-grown) @ weights)
+        found = found * wanted / (given / given.sum())
+        found *= p / found.sum()
+    return np.asarray(found)
+
+
+def planned_noise(schema: Schema, rows: int, budget: Fraction) -> float:
+    """What the noise of a run with this zCDP budget will add to the variance of Fisher's z."""
+    p = len(schema.columns)
+    moved = standardised(schema.names, np.zeros(p), np.ones(p)).l2_squared(schema)
+    length = NORM**2 - CONSTANT**2  # squared, of every row
+    return float(moved / (2 * budget * FINAL)) / (PAIR * rows * length / (p + 2)) ** 2
+
+
+def linear_map(query: Moments) -> Floats:
+    """B, such that v holds B (x - centre), up to its length."""
+    return np.array(query.transform, dtype=np.float64) / FINE / np.array(query.reaches)
+
+
+def row_count(release: Release) -> float:
+    """Number of rows: the sum of all v_i², as directions have one length; else that of the
+    constant alone."""
+    query, squares = release.query, np.diag(_sums(release))
+    if query.radius == DIRECTION:
+        return max(float(squares.sum()) / (query.constant**2 + query.room**2), 1.0)
+    return max(float(squares[0]) / query.constant**2, 1.0)
+
+
+def centred(release: Release) -> tuple[Floats, Floats]:
+    """Covariance and mean of v, its constant left out."""
+    moments = _sums(release) / row_count(release)
+    mean = np.clip(moments[0, 1:] / release.query.constant, -NORM, NORM)  # as that of any rows
+    return moments[1:, 1:] - np.outer(mean, mean), mean
+
+
+def _sums(release: Release) -> Floats:
+    """Σ v v', its weights taken off."""
+    size = len(release.query.columns) + 1
+    sums = np.zeros((size, size))
+    sums[np.triu_indices(size)] = release.values
+    return (sums + sums.T) / np.where(np.eye(size, dtype=bool), 2 * SQUARE, PAIR)
+
+
+def repaired(covariance: Floats, metric: Floats, noise: float) -> Floats:
+    """The nearest covariance, in the metric, whose eigenvalues there are not too small."""
     half = np.linalg.cholesky(metric)
-    white = np.linalg.solve(half, np.linalg.solve(half, covariance).T)
-    values, vectors = np.linalg.eigh((white + white.T) / 2)
+    inverse = np.linalg.inv(half)
+    values, vectors = np.linalg.eigh(inverse @ covariance @ inverse.T)
     side = half @ vectors
-    return side * np.maximum(values, least) @ side.T
+    return np.asarray(side * _floored(values, noise)[..., None, :] @ side.swapaxes(-1, -2))
 
-from scipy.special import ndtr
-def locate(release, schema):
-    h = release.values.reshape(-1, BINS).astype(float)
-    mus = (np.arange(2 * BINS) + 0.5) / 2
-    sds = np.geomspace(0.3, BINS / 2, 26)
-    edges = np.arange(1, BINS)
-    mu, sd = (x.ravel() for x in np.meshgrid(mus, sds, indexing="ij"))
-    cdf = ndtr((edges[None] - mu[:, None]) / sd[:, None])
-    q = np.diff(cdf, axis=1, prepend=0.0, append=1.0)
-    score = h @ (q / np.linalg.norm(q, axis=1, keepdims=True)).T
-    best = score.argmax(axis=1)
-    low = np.array([schema.column(n).bounds[0] for n in release.query.columns])
-    high = np.array([schema.column(n).bounds[1] for n in release.query.columns])
-    width = (high - low) / BINS
-    return low + mu[best] * width, sd[best] * width
 
-def decode(release):
-    d = len(release.query.columns) + 1
-    V = np.zeros((d, d))
-    V[np.triu_indices(d)] = release.values
-    V = V + V.T
-    V = V / np.where(np.eye(d, dtype=bool), 2 * SQUARE, PAIR)
-    return V, release.variance / PAIR**2
+def _floored(values: Floats, noise: float) -> Floats:
+    """Eigenvalues with mean near 1, those raised that noise may have pulled down to nothing."""
+    least = min(SMALLEST, float(np.sqrt(noise * values.shape[-1]))) + 1e-9
+    return np.maximum(values, least)
+
+
+def _symmetric(count: int, size: int, rng: np.random.Generator) -> Floats:
+    drawn = rng.standard_normal((count, size, size))
+    return np.asarray((drawn + drawn.swapaxes(1, 2)) / np.sqrt(2))
+
+
+def _query(
+    columns: tuple[str, ...],
+    centres: Floats,
+    reaches: Floats,
+    linear: Floats,
+    radius: float | None,
+) -> Moments:
+    """Moments of linear (x - centres) in a ball (None: of directions), with whole weights."""
+    weights = linear * reaches
+    largest = np.abs(weights).max()
+    whole = np.rint(weights / largest * FINE).astype(np.int64)
+    return Moments(
+        columns=columns,
+        centres=tuple(centres.tolist()),
+        reaches=tuple(reaches.tolist()),
+        transform=tuple(tuple(row) for row in whole.tolist()),
+        radius=DIRECTION if radius is None else float(radius / largest * FINE * FINE),
+        constant=CONSTANT,
+    )

@@ -14,6 +14,7 @@ ledger's filter enforces (``proofs/filter.md``).
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from math import log
 
@@ -32,6 +33,7 @@ from privet.queries import Components, Release
 from privet.schema import Adjacency, Schema
 from privet.search.constraints import Constraints
 from privet.search.pc import Skeleton, prune
+from privet.search.stability import Witness, replicated
 from privet.search.weighed_pc import WIDEST, arrows, skeleton
 from privet.trust.central import Curator
 
@@ -42,6 +44,15 @@ FIRST_SHARE = Fraction(1, 2)
 
 
 def check(schema: Schema, settings: Settings) -> None:
+    check_columns(schema)
+    if not 0 <= settings.max_order <= 2:
+        raise MethodError(
+            f"--max-order is {settings.max_order}; interactions of three columns are measured, "
+            "which serve separators of 0, 1 or 2 columns; use one of these"
+        )
+
+
+def check_columns(schema: Schema) -> None:
     if len(schema.columns) > MOST_COLUMNS:
         raise MethodError(
             f"the schema has {len(schema.columns)} columns; tables serve up to {MOST_COLUMNS}, "
@@ -53,11 +64,6 @@ def check(schema: Schema, settings: Settings) -> None:
                 f"column {column.name!r} has {column.cardinality} levels; tables serve up to "
                 f"{MOST_LEVELS}, since more leave no power; merge levels or use fewer bins"
             )
-    if not 0 <= settings.max_order <= 2:
-        raise MethodError(
-            f"--max-order is {settings.max_order}; interactions of three columns are measured, "
-            "which serve separators of 0, 1 or 2 columns; use one of these"
-        )
 
 
 def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
@@ -146,22 +152,19 @@ def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) ->
     evidence = TableEvidence.from_releases(schema, schema.names, releases)
     constraints = Constraints.of(schema.names, schema.knowledge)
     judge = TableJudge(evidence, settings.alpha)
+    witness = Witness(judge)
+    first, *others = np.random.default_rng(settings.seed).spawn(settings.replicas + 1)
     settings.on_step("searching", 0.5)
-    found = _graph(judge, constraints, schema, settings)
-    seen = []
-    for at, replica in enumerate(table_replicas(evidence, settings)):
-        settings.on_step("weighing how sure each edge is", 0.6 + 0.4 * at / settings.replicas)
-        seen.append(_graph(TableJudge(replica, settings.alpha), constraints, schema, settings))
-    graph = with_confidence(schema.names, found, seen)
+    joined = skeleton(witness, constraints, settings.max_order)
+    found = arrows(witness, joined, constraints, first)
+    settings.on_step("weighing how sure each edge is", 0.6)
+    stack = TableJudge(table_replicas(evidence, len(others), first), settings.alpha)
+    seen = replicated(
+        stack, witness.doubtful(found), constraints, settings.max_order, others
+    )
+    known = partial(apply_knowledge, names=schema.names, knowledge=schema.knowledge)
+    graph = with_confidence(schema.names, known(found), [known(replica) for replica in seen])
     return Searched(graph=graph, tests=judge.tests)
-
-
-def _graph(
-    judge: TableJudge, constraints: Constraints, schema: Schema, settings: Settings
-) -> NDArray[np.bool_]:
-    joined = skeleton(judge, constraints, settings.max_order)
-    turned = arrows(judge, joined, constraints, np.random.default_rng(settings.seed))
-    return apply_knowledge(turned, schema.names, schema.knowledge)
 
 
 METHODS = (

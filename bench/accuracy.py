@@ -1,0 +1,84 @@
+"""How close the private graph comes to the truth, network by network.
+
+    python bench/accuracy.py [--networks asia,child] [--epsilons 0.1,1] [--runs 10]
+
+Each run draws fresh data (seeds 1, 2, …) and fresh noise. Nothing is chosen by looking at the
+truth; every private run stands beside the same search without privacy on the same data, and
+beside the complete graph, which costs nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+from common import complete_graph, markdown, network, parallel, spread, table, write
+
+import privet
+from privet.graph.metrics import compare
+
+
+def one(name: str, epsilon: float, seed: int, rows: int) -> dict[str, Any]:
+    model = network(name)
+    data, schema = table(model, rows, seed), model.schema()
+    start = time.perf_counter()
+    if epsilon == float("inf"):
+        found = privet.discover(data, schema, private=False)
+    else:
+        found = privet.discover(data, schema, epsilon=epsilon, delta=1e-6, ledger=":memory:")
+    seconds = time.perf_counter() - start
+    score = compare(model.graph(), found.graph)
+    return {
+        "network": name, "epsilon": epsilon, "seed": seed, "rows": rows,
+        "skeleton": score.skeleton_f1, "directed": score.directed_f1, "shd": score.shd,
+        "seconds": seconds,
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--networks", default="cancer,earthquake,survey,asia,sachs,child,insurance,alarm"
+    )
+    parser.add_argument("--epsilons", default="0.1,0.5,1,inf")
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--rows", default="100000")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--name", default="accuracy")
+    asked = parser.parse_args()
+    jobs = [
+        (name, float(epsilon), seed, int(rows))
+        for name in asked.networks.split(",")
+        for rows in asked.rows.split(",")
+        for epsilon in asked.epsilons.split(",")
+        for seed in range(1, asked.runs + 1)
+    ]
+    records = parallel(one, jobs, asked.processes)
+    body = markdown(
+        ["network", "rows", "ε", "skeleton F1", "directed F1", "SHD", "seconds", "runs"],
+        _rows(records, asked.networks.split(",")),
+    )
+    write(asked.name, "Accuracy of the default method (add-remove, δ = 1e-6; mean ± sd)", body, records)
+
+
+def _rows(records: list[dict[str, Any]], names: list[str]) -> list[list[Any]]:
+    out: list[list[Any]] = []
+    for name in names:
+        mine = [r for r in records if r["network"] == name]
+        for rows, epsilon in dict.fromkeys((r["rows"], r["epsilon"]) for r in mine):
+            runs = [r for r in mine if (r["rows"], r["epsilon"]) == (rows, epsilon)]
+            label = "no privacy" if epsilon == float("inf") else f"{epsilon:g}"
+            out.append(
+                [name, f"{rows:,}", label]
+                + [spread(r[key] for r in runs) for key in ("skeleton", "directed", "shd")]
+                + [f"{sum(r['seconds'] for r in runs) / len(runs):.2f}", len(runs)]
+            )
+        free = compare(network(name).graph(), complete_graph(network(name).names))
+        trivial = [f"{free.skeleton_f1:.3f}", f"{free.directed_f1:.3f}", free.shd]
+        out.append([name, "", "complete graph, 0", *trivial, "", ""])
+    return out
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""One file per command: ``add`` declares it, and what it needs is imported when it runs."""

@@ -1,0 +1,42 @@
+"""``privet convert``: a graph from one format into another."""
+
+from __future__ import annotations
+
+import argparse
+
+from privet.commands.show import Subparsers, command
+
+
+def add(parsers: Subparsers) -> None:
+    parser = command(parsers, "convert", "turn a graph file into another format, by suffix")
+    parser.add_argument("source", metavar="IN", help="graph file")
+    parser.add_argument(
+        "target", metavar="OUT",
+        help="file to write: .json, .dot, .gv, .graphml, .csv, .gml, .dagitty, .txt or .svg",
+    )  # fmt: skip
+    parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from pathlib import Path
+
+    from privet.errors import OutputError
+    from privet.graph.io import load, save
+    from privet.graph.picture import svg
+
+    target = Path(args.target)
+    graph = load(args.source)
+    if target.exists() and not args.force:
+        raise OutputError(
+            f"{args.target!r} exists; choose another name, or use --force to replace it"
+        )
+    if target.suffix.lower() != ".svg":
+        save(graph, target)
+        return
+    try:
+        target.write_text(svg(graph), encoding="utf-8")
+    except OSError as error:
+        raise OutputError(
+            f"cannot write {args.target!r} ({error.strerror}); choose another place"
+        ) from None

@@ -1,0 +1,233 @@
+"""``privet discover``: a private causal graph of a table."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privet.commands.show import (
+    Subparsers,
+    add_json,
+    add_ledger,
+    command,
+    console,
+    number,
+    print_json,
+    printable,
+    rows,
+    table,
+)
+from privet.errors import BudgetError, DataError
+
+if TYPE_CHECKING:
+    from privet.discover import Discovery, OnStep
+    from privet.evidence.file import Saved
+    from privet.output import Stage
+
+PATIENCE = 2.0  # seconds without a progress bar
+
+
+def add(parsers: Subparsers) -> None:
+    parser = command(parsers, "discover", "find the causal graph of a table, with privacy")
+    parser.add_argument("data", metavar="DATA", nargs="?", help="CSV or Parquet file")
+    parser.add_argument("--schema", metavar="FILE", help="what is public about the data (TOML)")
+    parser.add_argument("--output", required=True, metavar="DIR", help="folder for the results")
+    privacy = parser.add_argument_group("privacy")
+    privacy.add_argument("--epsilon", type=float, metavar="E", help="smaller is more private")
+    privacy.add_argument("--delta", type=float, metavar="D", help="default 1e-6; 0 for pure")
+    add_ledger(privacy)  # type: ignore[arg-type]
+    privacy.add_argument("--no-privacy", action="store_true", help="exact, and not private at all")
+    privacy.add_argument(
+        "--evidence", metavar="FILE", help="search the evidence.json of an earlier run, for free"
+    )
+    search = parser.add_argument_group("search")
+    search.add_argument("--method", default="auto", metavar="NAME", help="see `privet methods`")
+    search.add_argument(
+        "--alpha", type=float, default=0.1, metavar="A", help="smaller keeps fewer edges (0.1)"
+    )
+    search.add_argument(
+        "--max-order", type=int, default=2, metavar="K", help="most columns to condition on (2)"
+    )
+    search.add_argument("--seed", type=int, default=0, metavar="S", help="of the search (0)")
+    show = parser.add_argument_group("output")
+    show.add_argument("--force", action="store_true", help="replace the results in DIR")
+    add_json(show)  # type: ignore[arg-type]
+    show.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from privet.output import Stage
+
+    _check_combination(args)
+    with Stage(args.output, force=args.force) as stage, _progress(args) as on_step:
+        found, files = _discover(args, stage, on_step)
+    if args.json:
+        _print_json(found, files)
+    elif not args.quiet:
+        _print(found, files, args)
+
+
+def _discover(
+    args: argparse.Namespace, stage: Stage, on_step: OnStep
+) -> tuple[Discovery, tuple[Path, ...]]:
+    """Evidence that was paid for is kept even if the search on it is stopped."""
+    from privet.discover import make_settings, measure, reuse, search
+    from privet.evidence.file import to_json
+
+    settings = make_settings(
+        alpha=args.alpha, max_order=args.max_order, seed=args.seed, on_step=on_step
+    )
+    if args.evidence:
+        found = reuse(args.evidence, settings, schema=args.schema, method=args.method)
+        return found, found.write(stage)
+    saved = measure(
+        args.data,
+        args.schema,
+        settings,
+        epsilon=args.epsilon,
+        delta=1e-6 if args.delta is None else args.delta,
+        method=args.method,
+        private=not args.no_privacy,
+        ledger=args.ledger,
+    )
+    with _paid(saved):
+        stage.write("evidence.json", to_json(saved))
+        stage.keep("evidence.json")
+        found = search(saved, settings)
+        return found, found.write(stage)
+
+
+@contextmanager
+def _paid(saved: Saved) -> Iterator[None]:
+    """Whatever stops the search, its error says what the measurement has cost."""
+    from privet.output import NOTE
+
+    try:
+        yield
+    except BaseException as error:
+        if saved.certificate["private"]:
+            spent, name = saved.certificate["spent"]["epsilon"], saved.schema.name
+            error.add_note(f"{NOTE}epsilon {spent:.6g} of data set {name!r} was spent before that")
+        raise
+
+
+def _check_combination(args: argparse.Namespace) -> None:
+    free = "--evidence" if args.evidence else "--no-privacy" if args.no_privacy else None
+    if args.evidence and args.no_privacy:
+        raise BudgetError(
+            "--no-privacy was given with --evidence, which is as private as the run that it comes "
+            "from; leave one of the two away"
+        )
+    for option in ("epsilon", "delta", "ledger"):
+        value = getattr(args, option)
+        if free and value is not None:
+            raise BudgetError(
+                f"--{option} {value} was given with {free}, which spends nothing; leave one of "
+                f"the two away"
+            )
+    if args.evidence and args.data:
+        raise DataError(
+            f"DATA ({args.data!r}) was given with --evidence, which reads no data; leave one of "
+            f"the two away"
+        )
+    if not args.evidence and not args.data:
+        raise DataError("no data were named; give a CSV or Parquet file: privet discover DATA ...")
+
+
+@contextmanager
+def _progress(args: argparse.Namespace) -> Iterator[OnStep]:
+    """A bar on standard error, once the work has taken some seconds and somebody is watching."""
+    if args.json or args.quiet or not sys.stderr.isatty():
+        yield lambda _what, _share: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    began = time.monotonic()
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(),
+        console=console(stderr=True), transient=True,
+    )  # fmt: skip
+    task = bar.add_task("", total=1.0)
+
+    def on_step(what: str, share: float) -> None:
+        bar.update(task, description=what, completed=share)
+        if time.monotonic() - began > PATIENCE:
+            bar.start()
+
+    try:
+        yield on_step
+    finally:
+        bar.stop()
+
+
+def _print_json(found: Discovery, files: tuple[Path, ...]) -> None:
+    import json
+
+    from privet.graph.io import to_json
+
+    result: dict[str, Any] = {
+        "graph": json.loads(to_json(found.graph)),
+        "certificate": dict(found.certificate),
+        "files": {path.name: str(path) for path in files},
+    }
+    if found.notes:
+        result["notes"] = list(found.notes)
+    print_json(result)
+
+
+def _print(found: Discovery, files: tuple[Path, ...], args: argparse.Namespace) -> None:
+    from rich.panel import Panel
+    from rich.text import Text
+
+    out = console()
+    edges = sorted(found.graph.edges, key=lambda e: -(e.confidence or 0.0))
+    if edges:
+        figures = ("confidence", "of its mark")
+        made = table("edge", "", "", *figures, right=figures)
+        for e in edges:
+            sure = (number(e.confidence, 2), number(e.arrow_confidence, 2))
+            rows(made, (e.source, e.mark, e.target, *sure))
+        out.print(made)
+    else:
+        out.print("No edge stands out of the noise. `privet plan` says what a budget can detect.")
+    for note in found.notes:
+        out.print(printable(note))
+    lines = [Text(printable(line)) for line in found.certificate.lines()]
+    assumed = len(found.certificate["assumptions"])
+    if assumed:
+        lines.append(Text(f"It rests on {assumed} assumptions: see certificate.json."))
+    private = found.certificate.private
+    out.print(
+        Panel(
+            Text("\n").join(lines),
+            title="privacy certificate" if private else "NOT PRIVATE",
+            title_align="left",
+            border_style="green" if private else "red",
+        )
+    )
+    _print_cap(found, args)
+    for path in files:
+        out.print(Text(printable(path)), soft_wrap=True)
+
+
+def _print_cap(found: Discovery, args: argparse.Namespace) -> None:
+    kept = found.certificate["ledger"]
+    if found.certificate["reused"] or not kept or not kept["cap_set_by_this_run"]:
+        return
+    name = found.certificate["schema"]
+    option = f" --ledger {shlex.quote(args.ledger)}" if args.ledger else ""
+    console().print(
+        printable(
+            f"This first run has set the cap of data set {name!r} to epsilon "
+            f"{kept['cap_epsilon']:g}, delta {kept['cap_delta']:g}. To allow more in total: "
+            f"privet ledger grant {shlex.quote(name)} --epsilon {2 * kept['cap_epsilon']:g}{option}"
+        ),
+        soft_wrap=True,
+    )

@@ -1,0 +1,71 @@
+"""What the commands share to print their results."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console, JustifyMethod
+    from rich.table import Table
+
+Subparsers = Any  # argparse does not name the type of what add_subparsers returns
+
+
+def command(parsers: Subparsers, name: str, help: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = parsers.add_parser(
+        name, help=help, description=help[0].upper() + help[1:] + ".", allow_abbrev=False
+    )
+    return parser
+
+
+def add_ledger(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ledger", metavar="FILE", help="budget file (default: $PRIVET_LEDGER, else in your data "
+        "directory)",
+    )  # fmt: skip
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def console(*, stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+
+def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    """A plain table; the columns named in ``right`` hold numbers."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, name in enumerate(columns):
+        justify: JustifyMethod = "right" if name in right else "left"
+        made.add_column(name, justify=justify, overflow="fold", no_wrap=i == 0)
+    return made
+
+
+def rows(made: Table, *lines: tuple[object, ...]) -> Table:
+    """Cells go in as plain text: a name like [red] or one with control characters is no markup."""
+    from rich.text import Text
+
+    for line in lines:
+        made.add_row(*(Text(printable(cell)) for cell in line))
+    return made
+
+
+def printable(value: object) -> str:
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(value))
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
