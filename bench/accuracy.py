@@ -59,7 +59,8 @@ def main() -> None:
         ["network", "rows", "ε", "skeleton F1", "directed F1", "SHD", "seconds", "runs"],
         _rows(records, asked.networks.split(",")),
     )
-    write(asked.name, "Accuracy of the default method (add-remove, δ = 1e-6; mean ± sd)", body, records)
+    title = "Accuracy of the default method (add-remove, δ = 1e-6; mean ± sd)"
+    write(asked.name, title, body, records)
 
 
 def _rows(records: list[dict[str, Any]], names: list[str]) -> list[list[Any]]:

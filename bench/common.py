@@ -53,7 +53,9 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def parallel(work: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], processes: int) -> list[Any]:
+def parallel(
+    work: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], processes: int
+) -> list[Any]:
     """The results of all jobs, with a progress bar, one process per core."""
     from concurrent.futures import ProcessPoolExecutor, as_completed
 

@@ -170,7 +170,8 @@ class Moments:
 
     def vectors(self, block: Floats) -> Floats:
         """The vectors v of some rows, as columns; whole numbers kept as floats."""
-        share = (block.T - self._column(self.centres)) / self._column(self.reaches)
+        with np.errstate(over="ignore", invalid="ignore"):  # no warning may depend on a row
+            share = (block.T - self._column(self.centres)) / self._column(self.reaches)
         u = np.rint(np.clip(np.nan_to_num(share), -1.0, 1.0) * FINE)
         z = np.array(self.transform, dtype=np.float64) @ u  # whole, below 2**53: exact
         squared = np.zeros(u.shape[1])

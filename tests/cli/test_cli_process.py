@@ -68,9 +68,10 @@ def test_a_whole_run(tmp_path: Path) -> None:
     assert "Traceback" not in again.stderr
 
 
-def test_a_reader_that_stops_early_is_no_error() -> None:
+@pytest.mark.parametrize("words", ("methods --markdown", "methods", "--help"))
+def test_a_reader_that_stops_early_is_no_error(words: str) -> None:
     done = subprocess.run(
-        f"{sys.executable} -m privet methods --markdown | true; exit ${{PIPESTATUS[0]}}",
+        f"{sys.executable} -m privet {words} | true; exit ${{PIPESTATUS[0]}}",
         shell=True, executable="/bin/bash", capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")

@@ -132,7 +132,7 @@ def _strata_design(
 def _kron(matrices: list[Floats]) -> Floats:
     out: Floats = np.ones((1, 1))
     for matrix in matrices:
-        out = np.kron(out, matrix)
+        out = np.asarray(np.kron(out, matrix), dtype=np.float64)
     return out
 
 
@@ -145,10 +145,11 @@ def _shared(
     """
 
     def covariance(which: tuple[int, ...]) -> Floats:
-        out = np.zeros(())
+        out: Floats = np.zeros(())
         for subset, factor in factors:
             variance = variances[which + tuple(i + head for i in subset)]
-            out = out + variance[:, None, None] * factor
+            term: Floats = variance[:, None, None] * factor
+            out = out + term
         return out
 
     return covariance
@@ -282,7 +283,8 @@ def _effects(evidence: TableEvidence, pairs: Indices) -> Floats:
     stacked = np.concatenate([d[..., None], covariance], axis=2)
     solved = np.linalg.solve(_ridged(sampling + 1e-9 * noise), stacked)
     squared = np.einsum("ti,ti->t", d, solved[..., 0]) - np.einsum("tii->t", solved[..., 1:])
-    return np.maximum(squared / evidence.rows_of(len(d)), 1e-9)[None]
+    out: Floats = np.maximum(squared / evidence.rows_of(len(d)), 1e-9)[None]
+    return out
 
 
 def _pooled_parts(
@@ -379,7 +381,8 @@ def _ridged(covariance: Floats) -> Floats:
     """A hair's breadth more on the diagonal, so that empty levels can be inverted."""
     m = covariance.shape[1]
     ridge = 1e-9 * np.einsum("tmm->t", covariance) / m + 1e-9
-    return covariance + ridge[:, None, None] * np.eye(m)
+    out: Floats = covariance + ridge[:, None, None] * np.eye(m)
+    return out
 
 
 def _squared_length(d: Floats, covariance: Floats) -> tuple[Floats, Floats]:

@@ -85,13 +85,12 @@ def _z_and_variance(evidence: MomentEvidence, questions: Indices) -> tuple[Float
     return np.arctanh(r), 1 / freedom + noise
 
 
-@dataclass
+@dataclass(frozen=True)
 class MomentJudge:
-    """Answers questions (x, y, *Z) from evidence, and counts them."""
+    """Answers questions (x, y, *Z) from evidence."""
 
     evidence: MomentEvidence
     alpha: float
-    tests: int = 0
 
     def strengths(self) -> Floats:
         """Squared z of each pair, without what noise and sampling add."""
@@ -104,11 +103,9 @@ class MomentJudge:
 
     def margins(self, questions: Indices) -> Floats:
         """Log Bayes factor for dependence, less log(1/alpha): negative says independent."""
-        self.tests += len(questions)
         return fisher_z(self.evidence, questions).log_bayes - log(1 / self.alpha)
 
     def costs(self, questions: Indices) -> Floats:
         """How badly independence given Z fits: what it costs in log likelihood."""
-        self.tests += len(questions)
         tested = fisher_z(self.evidence, questions)
         return np.asarray(tested.z**2 / (2 * tested.variance))

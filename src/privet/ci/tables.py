@@ -18,16 +18,15 @@ Bools = NDArray[np.bool_]
 WIDEST_FULL_TEST = 128
 
 
-@dataclass
+@dataclass(frozen=True)
 class TableJudge:
-    """Answers questions (x, y, *Z) from evidence, and counts them.
+    """Answers questions (x, y, *Z) from evidence.
 
     On a stack of replicas each answer has one row per replica.
     """
 
     evidence: TableEvidence
     alpha: float
-    tests: int = 0
 
     def strengths(self) -> Floats:
         """Squared effect φ² of each pair, without what noise adds."""
@@ -55,7 +54,6 @@ class TableJudge:
         whole = chi2.full(self.evidence, questions[open_])
         both = np.logaddexp(out[..., open_], whole.log_bayes - bar) - log(2)
         out[..., open_] = np.where(whole.freedom > 0, both, out[..., open_])
-        self.tests += int(known.sum())
         return out
 
     def costs(self, questions: Indices) -> Floats:
@@ -69,7 +67,6 @@ class TableJudge:
         whole = chi2.full(self.evidence, questions[known[whole_known]])
         added = np.logaddexp(0.0, whole.log_bayes - tested.log_bayes[..., whole_known]) - log(2)
         out[..., known[whole_known]] += np.where(whole.freedom > 0, np.maximum(added, 0.0), 0.0)
-        self.tests += len(known)
         return out
 
     def _margins_known(self, questions: Indices) -> Bools:

@@ -35,7 +35,11 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would end the process itself, as if it had failed
+
+    return Plain(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,15 +169,15 @@ class TableEvidence:
         size = sets.shape[1]
         shape = tuple(self.cardinalities[i] for i in sets[0])
         out = np.zeros((*self.replicas, len(sets), *shape))
-        out[..., *[0] * size] = self.rows[..., None]
+        nowhere: tuple[Any, ...] = (..., *[0] * size)
+        out[nowhere] = self.rows[..., None]
         variances: dict[tuple[int, ...], Floats] = {(): np.full(len(sets), self.rows_variance)}
         for order in range(1, size + 1):
             for subset in combinations(range(size), order):
                 values, variances[subset] = self.blocks(sets[:, subset])
-                where: list[slice | int] = [0] * size
-                for i in subset:
-                    where[i] = slice(1, None)
-                out[..., *where] = values
+                inside = (slice(1, None) if i in subset else 0 for i in range(size))
+                where: tuple[Any, ...] = (..., *inside)
+                out[where] = values
         copies = int(np.prod(self.replicas))
         tiled = {subset: np.tile(values, copies) for subset, values in variances.items()}
         return out.reshape(-1, *shape), tiled

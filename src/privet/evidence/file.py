@@ -45,7 +45,9 @@ def load(path: str | Path) -> Saved:
     try:
         document = json.loads(Path(path).read_text("utf-8"))
     except OSError as error:
-        raise EvidenceError(f"cannot read {str(path)!r}: {error.strerror}; check the path") from None
+        raise EvidenceError(
+            f"cannot read {str(path)!r}: {error.strerror}; check the path"
+        ) from None
     except ValueError:
         raise EvidenceError(
             f"{str(path)!r} is not an evidence file (not JSON); give the evidence.json of a run"

@@ -43,6 +43,8 @@ SMALLEST = 0.05  # eigenvalue of a covariance in its metric, compared with the m
 class MomentEvidence:
     """A noisy covariance (or a stack of replicas of one) and the law of its noise.
 
+    The unit of a column is the reach of its query; partial correlations have none.
+
     ``noise`` is s²; ``spread`` n times the variance that sampling gives a null correlation:
     1 for Gaussian rows, (p + 2) / p for directions.
     """
@@ -108,13 +110,13 @@ def locate(release: Release, schema: Schema) -> tuple[Floats, Floats]:
 
 def standardised(columns: tuple[str, ...], centres: Floats, deviations: Floats) -> Moments:
     """Moments of directions in units of the columns' deviations."""
-    return _query(columns, centres, REACH * deviations, np.diag(1 / deviations), None)
+    return _query(columns, centres, REACH * deviations, np.eye(len(columns)), None)
 
 
 def uncut(columns: tuple[str, ...], centres: Floats, deviations: Floats) -> Moments:
     """Moments of whole rows: the ball holds them all. For exact answers."""
-    radius = FAR_REACH * np.sqrt(len(columns))
-    return _query(columns, centres, FAR_REACH * deviations, np.diag(1 / deviations), radius)
+    radius = np.sqrt(len(columns))
+    return _query(columns, centres, FAR_REACH * deviations, np.eye(len(columns)), radius)
 
 
 def whitened(release: Release) -> Moments:
@@ -176,8 +178,8 @@ def planned_noise(schema: Schema, rows: int, budget: Fraction) -> float:
 
 
 def linear_map(query: Moments) -> Floats:
-    """B, such that v holds B (x - centre), up to its length."""
-    return np.array(query.transform, dtype=np.float64) / FINE / np.array(query.reaches)
+    """B, such that v holds B (x - centre), up to its length, in units of the reaches."""
+    return np.array(query.transform, dtype=np.float64) / FINE
 
 
 def row_count(release: Release) -> float:
@@ -228,17 +230,16 @@ def _query(
     columns: tuple[str, ...],
     centres: Floats,
     reaches: Floats,
-    linear: Floats,
+    weights: Floats,
     radius: float | None,
 ) -> Moments:
-    """Moments of linear (x - centres) in a ball (None: of directions), with whole weights."""
-    weights = linear * reaches
+    """Moments of weights (x - centres) / reaches in a ball (None: of directions)."""
     largest = np.abs(weights).max()
     whole = np.rint(weights / largest * FINE).astype(np.int64)
     return Moments(
         columns=columns,
         centres=tuple(centres.tolist()),
-        reaches=tuple(reaches.tolist()),
+        reaches=tuple(np.clip(reaches, 1e-300, 1e300).tolist()),
         transform=tuple(tuple(row) for row in whole.tolist()),
         radius=DIRECTION if radius is None else float(radius / largest * FINE * FINE),
         constant=CONSTANT,

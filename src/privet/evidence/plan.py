@@ -10,12 +10,14 @@ measured. For numeric columns the same is said of correlations, with Fisher's z.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
-from math import comb, log, prod, sqrt
+from itertools import combinations, islice
+from math import inf, log, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import ncx2
 
@@ -23,9 +25,11 @@ from privet.accounting import Number, budget_for, check_budget
 from privet.ci.chi2 import EFFECTS
 from privet.contrasts import GRID
 from privet.errors import BudgetError, MethodError
-from privet.mechanisms import Gaussian, Laplace
+from privet.evidence.moments import planned_noise
 from privet.queries import Components
 from privet.schema import Adjacency, Schema
+
+Sets = list[tuple[str, ...]]
 
 POWER = 0.8
 ALPHA = 0.1
@@ -95,30 +99,24 @@ def _table_lines(
     schema: Schema, rows: int, epsilon: Number, delta: Number
 ) -> tuple[PlanLine, ...]:
     first, later = _unit_noise(schema, epsilon, delta)
-    shapes = sorted(
-        {tuple(sorted((a.cardinality, b.cardinality))): 0 for a, b in _pairs(schema)}
-    )
-    weight = {shape: 0 for shape in shapes}
-    for a, b in _pairs(schema):
-        weight[tuple(sorted((a.cardinality, b.cardinality)))] += 1
+    levels = sorted(column.cardinality for column in schema.columns)
+    shapes = Counter(combinations(levels, 2))
     lines = []
     for order, noise in enumerate((first, later, later)[: len(schema.columns) - 1]):
-        effects = np.array([_smallest_v(r, c, rows, noise) for r, c in shapes])
-        every = np.repeat(effects, [weight[shape] for shape in shapes])
-        lines.append(
-            PlanLine(
-                order=order,
-                what="Cramér's V",
-                best=float(every.min()),
-                typical=float(np.median(every)),
-                worst=float(every.max()),
-            )
-        )
+        effects = [_smallest_v(r, c, rows, noise) for r, c in shapes]
+        every = np.repeat(effects, list(shapes.values()))
+        lines.append(_line(order, "Cramér's V", every))
     return tuple(lines)
 
 
-def _pairs(schema: Schema) -> combinations[tuple[object, object]]:
-    return combinations(schema.columns, 2)
+def _line(order: int, what: str, effects: NDArray[np.float64]) -> PlanLine:
+    return PlanLine(
+        order=order,
+        what=what,
+        best=float(effects.min()),
+        typical=float(np.median(effects)),
+        worst=float(effects.max()),
+    )
 
 
 def _unit_noise(schema: Schema, epsilon: Number, delta: Number) -> tuple[float, float]:
@@ -126,19 +124,18 @@ def _unit_noise(schema: Schema, epsilon: Number, delta: Number) -> tuple[float, 
     after both."""
     half = budget_for(epsilon, delta) / 2
     names = schema.names
-    singles = [(name,) for name in names]
-    pairs = list(combinations(names, 2))
-    triples = list(combinations(names[:40], 3))
-    few = triples[: min(comb(len(names), 3), TRIPLES_PER_COLUMN * len(names))]
-    rows = [()] if schema.adjacency is Adjacency.ADD_REMOVE else []
+    singles: Sets = list(combinations(names, 1))
+    pairs: Sets = list(combinations(names, 2))
+    few: Sets = list(islice(combinations(names, 3), TRIPLES_PER_COLUMN * len(names)))
+    again: Sets = sorted({pair for triple in few for pair in combinations(triple, 2)}) or pairs
+    rows: Sets = [()] if schema.adjacency is Adjacency.ADD_REMOVE else []
     first = _variance(schema, [rows, singles, pairs], half, pure=delta == 0)
-    again = {pair for triple in few for pair in combinations(triple, 2)}
-    second = _variance(schema, [singles, sorted(again) or pairs, few], half, pure=delta == 0)
+    second = _variance(schema, [singles, again, few], half, pure=delta == 0)
     return first, 1 / (1 / first + 1 / second)
 
 
 def _variance(
-    schema: Schema, groups: list[list[tuple[str, ...]]], budget: Fraction, *, pure: bool
+    schema: Schema, groups: list[Sets], budget: Fraction, *, pure: bool
 ) -> float:
     """Noise of one batch whose orders share the budget so that all have the same unit noise."""
     queries = [Components(tuple(group)) for group in groups if group]
@@ -151,24 +148,40 @@ def _variance(
 
 def _smallest_v(r: int, c: int, rows: int, noise: float) -> float:
     """The smallest Cramér's V of an r x c table that the Bayes-factor test finds."""
-    freedom = (r - 1) * (c - 1)
     spread = 1 + noise * r * c / rows
-    gains = EFFECTS**2 * rows / spread
+    needed = _noncentrality((r - 1) * (c - 1), EFFECTS**2 * rows / spread)
+    return sqrt(needed * spread / rows / (min(r, c) - 1))
+
+
+def _moment_lines(
+    schema: Schema, rows: int, epsilon: Number, delta: Number
+) -> tuple[PlanLine, ...]:
+    noise = planned_noise(schema, rows, budget_for(epsilon, delta))
+    spread = 1 + 2 / len(schema.columns)  # moments are taken of directions
+    lines = []
+    for order in range(min(3, len(schema.columns) - 1)):
+        variance = spread / max(rows - order - 3, 1) + noise
+        needed = _noncentrality(1, EFFECTS**2 / variance)
+        lines.append(_line(order, "correlation", np.tanh([sqrt(needed * variance)])))
+    return tuple(lines)
+
+
+def _noncentrality(freedom: int, gains: NDArray[np.float64]) -> float:
+    """What a chi-square statistic must be shifted by for 80% of the Bayes factors to exceed
+    1/alpha; ``gains`` are the prior variances over that of the statistic."""
 
     def excess(statistic: float) -> float:
         terms = 0.5 * (statistic * gains / (1 + gains) - freedom * np.log1p(gains))
-        return float(np.logaddexp.reduce(terms) - log(len(EFFECTS)) - log(1 / ALPHA))
+        return float(np.logaddexp.reduce(terms) - log(len(gains)) - log(1 / ALPHA))
 
     top = 10.0 * freedom + 100.0
     while excess(top) < 0:
         top *= 4.0
-        if top > 1e12:
-            return float("inf")
+        if top > 1e12:  # noise so large that no statistic convinces
+            return inf
     threshold = brentq(excess, 0.0, top)
 
-    def lack(noncentrality: float) -> float:
-        return float(ncx2.sf(threshold, freedom, noncentrality)) - POWER
+    def lack(shift: float) -> float:
+        return float(ncx2.sf(threshold, freedom, shift)) - POWER
 
-    ceiling = 10.0 * threshold + 100.0
-    needed = brentq(lack, 1e-9, ceiling)
-    return sqrt(needed * spread / rows / (min(r, c) - 1))
+    return float(brentq(lack, 1e-9, 10.0 * threshold + 100.0))

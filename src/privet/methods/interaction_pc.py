@@ -14,7 +14,6 @@ ledger's filter enforces (``proofs/filter.md``).
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 from itertools import combinations
 from math import log
 
@@ -25,16 +24,14 @@ from privet.ci.tables import TableJudge
 from privet.contrasts import GRID
 from privet.errors import MethodError
 from privet.evidence.components import TableEvidence, components_query
-from privet.evidence.confidence import with_confidence
 from privet.evidence.replicas import table_replicas
-from privet.graph.orient import apply_knowledge
 from privet.methods.registry import Method, Searched, Settings
+from privet.methods.weighed import weighed_search
 from privet.queries import Components, Release
 from privet.schema import Adjacency, Schema
 from privet.search.constraints import Constraints
 from privet.search.pc import Skeleton, prune
-from privet.search.stability import Witness, replicated
-from privet.search.weighed_pc import WIDEST, arrows, skeleton
+from privet.search.weighed_pc import WIDEST
 from privet.trust.central import Curator
 
 MOST_COLUMNS = 400
@@ -150,21 +147,11 @@ def _first_look(
 
 def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Searched:
     evidence = TableEvidence.from_releases(schema, schema.names, releases)
-    constraints = Constraints.of(schema.names, schema.knowledge)
-    judge = TableJudge(evidence, settings.alpha)
-    witness = Witness(judge)
-    first, *others = np.random.default_rng(settings.seed).spawn(settings.replicas + 1)
-    settings.on_step("searching", 0.5)
-    joined = skeleton(witness, constraints, settings.max_order)
-    found = arrows(witness, joined, constraints, first)
-    settings.on_step("weighing how sure each edge is", 0.6)
-    stack = TableJudge(table_replicas(evidence, len(others), first), settings.alpha)
-    seen = replicated(
-        stack, witness.doubtful(found), constraints, settings.max_order, others
-    )
-    known = partial(apply_knowledge, names=schema.names, knowledge=schema.knowledge)
-    graph = with_confidence(schema.names, known(found), [known(replica) for replica in seen])
-    return Searched(graph=graph, tests=judge.tests)
+
+    def replicas(count: int, rng: np.random.Generator) -> TableJudge:
+        return TableJudge(table_replicas(evidence, count, rng), settings.alpha)
+
+    return weighed_search(TableJudge(evidence, settings.alpha), replicas, schema, settings)
 
 
 METHODS = (

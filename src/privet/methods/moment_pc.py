@@ -1,10 +1,10 @@
 """moment-pc: second moments of numeric columns, released once, tested for ever.
 
 A tenth of the budget finds where each column lies between its bounds (so bounds that are ten
-times too wide do little harm), a fifth the rough shape of the data, and the rest measures the
-second moments in coordinates in which that shape is round. There every row is as long as any
-other, so a small ball holds them all and the noise is small; and since it is the same in every
-direction, it adds about the same to every partial correlation. Everything after that is free.
+times too wide do no harm), a fifth the rough shape of the data, and the rest measures second
+moments in coordinates in which that shape is round. Of each row only the direction is used, so
+no row weighs more than another and the noise is as small as it can be; and as it is the same in
+all directions, it adds the same to every partial correlation. Everything after that is free.
 
 Privacy. Each release is Gaussian noise on exact integers with the sensitivity proved in
 ``proofs/moments.md``; centres and coordinates are functions of earlier releases and public
@@ -14,13 +14,10 @@ filter enforces (``proofs/filter.md``).
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from privet.ci.fisher_z import MomentJudge
 from privet.errors import MethodError
-from privet.evidence.confidence import with_confidence
 from privet.evidence.moments import (
     FINAL,
     LOCATION,
@@ -31,14 +28,12 @@ from privet.evidence.moments import (
     uncut,
     whitened,
 )
-from privet.graph.orient import apply_knowledge
 from privet.methods.registry import Method, Searched, Settings
+from privet.methods.weighed import weighed_search
 from privet.moment_queries import Locations
 from privet.queries import Release
 from privet.schema import Schema
-from privet.search.constraints import Constraints
-from privet.search.stability import Witness, replicated
-from privet.search.weighed_pc import WIDEST, arrows, skeleton
+from privet.search.weighed_pc import WIDEST
 from privet.trust.central import Curator
 
 MOST_COLUMNS = 400
@@ -72,19 +67,11 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
 
 def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Searched:
     evidence = MomentEvidence.from_releases(releases)
-    constraints = Constraints.of(schema.names, schema.knowledge)
-    judge = MomentJudge(evidence, settings.alpha)
-    witness = Witness(judge)
-    first, *others = np.random.default_rng(settings.seed).spawn(settings.replicas + 1)
-    settings.on_step("searching", 0.5)
-    joined = skeleton(witness, constraints, settings.max_order)
-    found = arrows(witness, joined, constraints, first)
-    settings.on_step("weighing how sure each edge is", 0.6)
-    stack = MomentJudge(evidence.replicas(len(others), first), settings.alpha)
-    seen = replicated(stack, witness, found, constraints, others)
-    known = partial(apply_knowledge, names=schema.names, knowledge=schema.knowledge)
-    graph = with_confidence(schema.names, known(found), [known(replica) for replica in seen])
-    return Searched(graph=graph, tests=judge.tests)
+
+    def replicas(count: int, rng: np.random.Generator) -> MomentJudge:
+        return MomentJudge(evidence.replicas(count, rng), settings.alpha)
+
+    return weighed_search(MomentJudge(evidence, settings.alpha), replicas, schema, settings)
 
 
 METHODS = (

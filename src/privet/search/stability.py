@@ -30,21 +30,24 @@ Step = TypeVar("Step")
 
 @dataclass
 class Witness:
-    """Asks a judge, and remembers the lowest margin of each pair."""
+    """Asks a judge, counts the questions, and remembers the lowest margin of each pair."""
 
     judge: Judge
     lowest: dict[tuple[int, int], float] = field(default_factory=dict)
+    tests: int = 0
 
     def strengths(self) -> Floats:
         return self.judge.strengths()
 
     def margins(self, questions: Indices) -> Floats:
         answers = self.judge.margins(questions)
+        self.tests += len(questions)
         for (x, y), margin in zip(questions[:, :2].tolist(), answers.tolist(), strict=True):
             self.lowest[x, y] = min(margin, self.lowest.get((x, y), margin))
         return answers
 
     def costs(self, questions: Indices) -> Floats:
+        self.tests += len(questions)
         return self.judge.costs(questions)
 
     def doubtful(self, found: Bools) -> Bools:
@@ -68,15 +71,14 @@ def replicated(
     founds = [Skeleton(start, {}) for _ in rngs]
     for order in range(max_order + 1):
 
-        def step(r: int, ask: Ask, order: int = order) -> Skeleton:
+        def step(
+            r: int, ask: Ask, order: int = order, before: list[Skeleton] = founds
+        ) -> Skeleton:
+            widest = None if order < 2 else WIDEST
             return prune(
-                founds[r],
-                order,
-                ask,
-                strength=strengths[r],
-                required=constraints.required,
-                widest=None if order < 2 else WIDEST,
-            )
+                before[r], order, ask,
+                strength=strengths[r], required=constraints.required, widest=widest,
+            )  # fmt: skip
 
         founds = _together(len(rngs), step, judge.margins)
     joined = [

@@ -1,0 +1,85 @@
+"""Is confidence honest? Of the edges with confidence near 0.9, about 90% should be true.
+
+    python bench/confidence.py [--networks 200]
+
+Random networks (5 to 15 columns of 2 to 5 levels, 1.5 to 3.2 neighbours on average) with 3,000
+to 100,000 rows at ε of 0.1, 0.3 and 1: fresh seeds, on which nothing was tuned. Then the same
+for the public networks.
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from common import markdown, network, parallel, table, write
+
+import privet
+from privet.networks import random_network
+from privet.networks.network import Network
+
+BINS = (0.0, 0.3, 0.5, 0.7, 0.85, 0.95, 1.0)
+PUBLIC = ("cancer", "earthquake", "survey", "asia", "sachs", "child", "insurance", "alarm")
+
+
+def random_run(seed: int) -> list[tuple[Any, ...]]:
+    rng = np.random.default_rng(70_000 + seed)
+    nodes = int(rng.integers(5, 16))
+    neighbours = float(rng.uniform(1.5, 3.2))
+    model = random_network(nodes, sparseness=min(1.0, neighbours / (nodes - 1)), rng=rng)
+    rows, epsilon = int(rng.choice([3_000, 10_000, 100_000])), float(rng.choice([0.1, 0.3, 1.0]))
+    return _judged("random", model, rows, epsilon, seed)
+
+
+def public_run(name: str, epsilon: float, seed: int) -> list[tuple[Any, ...]]:
+    return _judged("public", network(name), 100_000, epsilon, 500 + seed)
+
+
+def _judged(
+    kind: str, model: Network, rows: int, epsilon: float, seed: int
+) -> list[tuple[Any, ...]]:
+    """For each edge found: its confidence and whether it is true; and the same of its arrow."""
+    data = table(model, rows, seed)
+    found = privet.discover(data, model.schema(), epsilon=epsilon, delta=1e-6, ledger=":memory:")
+    truth = model.graph().cpdag()
+    out: list[tuple[Any, ...]] = []
+    for edge in found.graph.edges:
+        joined = truth.adjacent(edge.source, edge.target)
+        out.append((kind, "edge", edge.confidence, joined))
+        if edge.mark == "-->":
+            true = joined and (edge.source, edge.target) in truth.arcs()
+            true = true and (edge.target, edge.source) not in truth.arcs()
+            out.append((kind, "arrow", edge.arrow_confidence, true))
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--networks", type=int, default=200)
+    parser.add_argument("--processes", type=int, default=2)
+    asked = parser.parse_args()
+    judged = parallel(random_run, [(seed,) for seed in range(asked.networks)], asked.processes)
+    jobs = [(name, e, seed) for name in PUBLIC for e in (0.1, 0.3, 1.0) for seed in range(2)]
+    judged += parallel(public_run, jobs, asked.processes)
+    records = [record for run in judged for record in run]
+    rows = []
+    for kind in ("random", "public"):
+        for what in ("edge", "arrow"):
+            mine = [(c, t) for k, w, c, t in records if (k, w) == (kind, what)]
+            confidence = np.array([c for c, _ in mine])
+            true = np.array([t for _, t in mine])
+            for low, high in pairwise(BINS):
+                held = (confidence > low) & (confidence <= high)
+                if held.any():
+                    share, mean = true[held].mean(), f"{confidence[held].mean():.3f}"
+                    error = np.sqrt(share * (1 - share) / held.sum())
+                    shown = f"{share:.3f} ± {error:.3f}"
+                    rows.append([kind, what, f"{low:g}–{high:g}", mean, shown, held.sum()])
+    header = ["networks", "what", "confidence", "mean", "share true ± se", "number"]
+    write("confidence", "Confidence against truth", markdown(header, rows), None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""An attacker's view: how well can neighbours be told apart from what comes out?
+
+Two neighbouring tables, many runs on each, and the best event that an attacker can look for
+(a threshold on the likelihood ratio of everything released). If the run is (epsilon, delta)-DP,
+P(event | one table) ≤ exp(epsilon) P(event | the other) + delta. The event is chosen on the first
+runs and judged on the others, by Clopper and Pearson's limits, so the lower bound on epsilon is
+right with probability 1 - 1e-6. An honest run must stay below its promise; with the noise halved
+the same auditor must convict it. No audit proves privacy; the proofs do that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import erfc, inf, log, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+import privet
+from privet.accounting import rho_for
+from privet.engines.memory import MemoryRows
+from privet.ledger import Ledger, Run
+from privet.mechanisms import Gaussian, Laplace, Select
+from privet.methods import interaction_pc
+from privet.methods.registry import Settings
+from privet.queries import Release, Rows
+from privet.schema import Column, Schema
+from privet.trust.central import Curator
+from privet.vault import Vault
+
+Floats = NDArray[np.float64]
+
+FALSE_ALARM = 1e-6
+EPSILON, DELTA = 2.0, 0.1  # where a few thousand runs can tell half the noise from all of it
+CHOOSE = 0.2  # share of the runs on which the event is chosen
+SCHEMA = Schema(
+    name="audited",
+    columns=tuple(Column(name=n, kind="categorical", levels=("0", "1")) for n in "ab"),
+)
+TABLE = [(0, 0)] * 6 + [(0, 1)] * 3 + [(1, 0)] * 2 + [(1, 1)] * 7
+NEIGHBOUR = [*TABLE, (0, 1)]
+
+
+class Reopened(Vault):
+    """A vault whose rows are already encoded, so that twenty thousand runs take a minute.
+
+    Only reading and encoding the data is left out; check, charge, compute, blur and hand out are
+    those of every vault.
+    """
+
+    def __init__(self, rows: Rows, run: Run) -> None:
+        self.schema, self._run, self._rows = SCHEMA, run, rows
+
+
+def encoded(table: list[tuple[int, int]]) -> MemoryRows:
+    codes = {n: np.array([row[i] for row in table], np.uint8) for i, n in enumerate("ab")}
+    return MemoryRows(SCHEMA, codes, len(table), lambda: {})
+
+
+def private_run(rows: Rows) -> tuple[Release, ...]:
+    """Everything that one run of interaction-pc releases, paid from a fresh budget."""
+    run = Ledger(":memory:").begin("audited", epsilon=EPSILON, delta=DELTA, method="audit")
+    return interaction_pc.measure(Curator(vault=Reopened(rows, run), run=run), Settings())
+
+
+class Attacker:
+    """Knows both tables and everything but which of them was used."""
+
+    def __init__(self) -> None:
+        self.tables = encoded(TABLE), encoded(NEIGHBOUR)
+        self.answers: dict[Any, tuple[Floats, Floats]] = {}
+
+    def evidence(self, releases: tuple[Release, ...]) -> float:
+        """Log likelihood ratio of the neighbour against the table, given all releases."""
+        total = 0.0
+        for release in releases:
+            query = release.query
+            if query not in self.answers:
+                first, second = (query.evaluate(rows, SCHEMA) for rows in self.tables)
+                self.answers[query] = first.astype(float), second.astype(float)
+            without, present = self.answers[query]
+            away, near = ((release.values - answer) ** 2 for answer in (without, present))
+            total += float((away - near).sum()) / (2 * release.variance)
+        return total
+
+    def listen(self, runs: int) -> tuple[Floats, Floats]:
+        """The evidence in so many runs on the table and on its neighbour."""
+        first, second = (
+            np.array([self.evidence(private_run(rows)) for _ in range(runs)])
+            for rows in self.tables
+        )
+        return first, second
+
+
+def lower_bound(without: Floats, present: Floats, delta: float) -> float:
+    """An epsilon that is too small with probability at least 1 - FALSE_ALARM."""
+    cut = int(CHOOSE * len(without))
+    sides = [(present, without), (-without, -present)]
+
+    def bound(likely: Floats, unlikely: Floats, threshold: float) -> float:
+        hits, misses = (int((values >= threshold).sum()) for values in (likely, unlikely))
+        low = beta.ppf(FALSE_ALARM / 2, hits, len(likely) - hits + 1) if hits else 0.0
+        most = len(unlikely)
+        high = beta.ppf(1 - FALSE_ALARM / 2, misses + 1, most - misses) if misses < most else 1.0
+        return log((low - delta) / high) if low > delta else -inf
+
+    _, side, threshold = max(
+        (bound(likely[:cut], unlikely[:cut], threshold), side, threshold)
+        for side, (likely, unlikely) in enumerate(sides)
+        for threshold in np.unique(np.quantile(likely[:cut], np.linspace(0.02, 0.98, 49)))
+    )
+    likely, unlikely = sides[side]
+    return bound(likely[cut:], unlikely[cut:], threshold)
+
+
+def half(scale: Callable[..., float]) -> Callable[..., float]:
+    return lambda self, sensitivity: scale(self, sensitivity) / 2
+
+
+# --- whole runs ------------------------------------------------------------------------------
+
+
+def test_whole_runs_keep_their_promise() -> None:
+    """20,000 runs, and the evidence in them is what the price says: each run's log likelihood
+    ratio has mean ∓rho and variance 2 rho, since a record reaches every bound here."""
+    without, present = Attacker().listen(10_000)
+    assert lower_bound(without, present, DELTA) < EPSILON
+    rho = float(rho_for(EPSILON, DELTA))
+    for values, mean in ((without, -rho), (present, rho)):
+        deviation = (values.mean() - mean) / sqrt(2 * rho / len(values))
+        assert erfc(abs(deviation) / sqrt(2)) > FALSE_ALARM, (values.mean(), mean)
+
+
+def test_whole_runs_with_half_the_noise_are_convicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted fault: the ledger, the budget and the certificate would look as before."""
+    monkeypatch.setattr(Gaussian, "scale", half(Gaussian.scale))
+    without, present = Attacker().listen(3_000)
+    assert lower_bound(without, present, DELTA) > EPSILON
+
+
+def test_discover_itself_releases_no_more_than_a_run_may() -> None:
+    """200 runs through the front door: the evidence in what it hands out fits the price too."""
+    attacker, rho = Attacker(), float(rho_for(EPSILON, DELTA))
+    for table, mean in ((TABLE, -rho), (NEIGHBOUR, rho)):
+        data = {name: [str(row[i]) for row in table] for i, name in enumerate("ab")}
+        seen = []
+        for _ in range(100):
+            found = privet.discover(
+                data, SCHEMA, epsilon=EPSILON, delta=DELTA, ledger=Ledger(":memory:")
+            )
+            assert found.method == "interaction-pc" and found.certificate["epsilon"] == EPSILON
+            seen.append(attacker.evidence(found.evidence.releases))
+        deviation = (np.mean(seen) - mean) / sqrt(2 * rho / len(seen))
+        assert erfc(abs(deviation) / sqrt(2)) > FALSE_ALARM, (np.mean(seen), mean)
+
+
+# --- single answers --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Single:
+    """One mechanism on two neighbouring answers, and what it promises."""
+
+    mechanism: Any
+    runs: int
+    epsilon: float
+    delta: float
+
+    def __str__(self) -> str:
+        return type(self.mechanism).__name__
+
+
+RHO = rho_for(EPSILON, DELTA)
+SINGLES = (
+    Single(Gaussian(rho=RHO), 50_000, EPSILON, DELTA),
+    Single(Laplace(epsilon=Fraction(1)), 50_000, 1.0, 0.0),
+    Single(Select(epsilon=Fraction(2)), 20_000, 2.0, 0.0),
+)
+
+
+def listen(single: Single) -> tuple[Floats, Floats]:
+    mechanism = single.mechanism
+    if isinstance(mechanism, Select):  # every score moves, by one and in the worst direction
+        scores = np.zeros((2, 30), dtype=np.int64)
+        scores[0, 1:], scores[1, 0] = 1, 1
+        first, second = (
+            np.array([mechanism.pick(each, 1) == 0 for _ in range(single.runs)], float)
+            for each in scores
+        )
+        return first, second
+    first, second = (
+        mechanism.perturb(np.full(single.runs, answer), 1)[0].astype(float) for answer in (0, 1)
+    )
+    return first, second
+
+
+@pytest.mark.parametrize("single", SINGLES, ids=str)
+def test_single_answers_keep_their_promise(single: Single) -> None:
+    assert lower_bound(*listen(single), single.delta) < single.epsilon
+
+
+@pytest.mark.parametrize("single", SINGLES, ids=str)
+def test_single_answers_with_half_the_noise_are_convicted(
+    single: Single, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = type(single.mechanism)
+    monkeypatch.setattr(kind, "scale", half(kind.scale))
+    assert lower_bound(*listen(single), single.delta) > single.epsilon
+
+
+def test_the_bound_is_not_fooled_by_chance() -> None:
+    """On two samples of one law there is nothing to find."""
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        assert lower_bound(*rng.normal(size=(2, 2000)), 0.0) < 0.2
