@@ -27,6 +27,7 @@ from scipy.stats import chi2 as chi2_law
 from privet.accounting import rho_for
 from privet.ci import chi2
 from privet.ci.tables import TableJudge
+from privet.contrasts import GRID, design_inverse
 from privet.evidence.components import TableEvidence
 from privet.mechanisms import Gaussian
 from privet.methods import interaction_pc
@@ -131,6 +132,63 @@ def test_almost_no_rows_are_no_evidence(test: str, rows: int) -> None:
         assert (found.log_bayes < log(10)).mean() > 0.95
 
 
+# --- with noise: the formula, written out ----------------------------------------------------
+
+
+def written_out(table: NDArray[Any], noise: Noise) -> tuple[float, float]:
+    """Full and pooled statistic with the covariance of the whole table's noise formed as it is
+    defined: Σ = Σ_A s_A² ⊗_i (B_i[:,1:] B_i[:,1:]' if i in A else B_i[:,0] B_i[:,0]')."""
+    inverses = [design_inverse(k, False) for k in table.shape]
+    sigma = np.zeros((table.size, table.size))
+    for order in range(table.ndim + 1):
+        for members in combinations(range(table.ndim), order):
+            factor = np.ones((1, 1))
+            for i, b in enumerate(inverses):
+                part = b[:, 1:] if i in members else b[:, :1]
+                factor = np.kron(factor, part @ part.T)
+            sigma += noise[order] * factor
+    k_x, k_y = table.shape[:2]
+    strata = np.moveaxis(table.reshape(k_x, k_y, -1), 2, 0)
+    count, m = len(strata), (k_x - 1) * (k_y - 1)
+    d, sampling = np.zeros((count, m)), np.zeros((count * m, count * m))
+    linear = np.zeros((count, m, k_x, k_y, count))
+    for z, stratum in enumerate(strata):
+        n = stratum.sum()
+        p, q = stratum.sum(axis=1) / n, stratum.sum(axis=0) / n
+        d[z] = (stratum - n * np.outer(p, q))[:-1, :-1].ravel()
+        spread = n * np.kron(np.diag(p) - np.outer(p, p), np.diag(q) - np.outer(q, q))
+        kept = np.arange(k_x * k_y).reshape(k_x, k_y)[:-1, :-1].ravel()
+        block = slice(z * m, (z + 1) * m)
+        sampling[block, block] = spread[np.ix_(kept, kept)]
+        left, right = (np.eye(len(v)) - np.outer(v, np.ones(len(v))) for v in (p, q))
+        linear[z, :, :, :, z] = np.kron(left[:-1], right[:-1]).reshape(m, k_x, k_y)
+    whole = linear.reshape(count * m, -1)
+    covariance = sampling + whole @ sigma @ whole.T
+    add_up = np.tile(np.eye(m), count)
+    pooled_d = add_up @ d.ravel()
+    return (
+        float(d.ravel() @ np.linalg.solve(covariance, d.ravel())),
+        float(pooled_d @ np.linalg.solve(add_up @ covariance @ add_up.T, pooled_d)),
+    )
+
+
+@pytest.mark.parametrize("loud", [None, 0, 1, 2, 3])
+@pytest.mark.parametrize("shape", [(2, 2), (3, 4), (2, 2, 2), (3, 2, 3), (2, 3, 2, 2)], ids=str)
+def test_with_noise_the_statistic_is_the_formula_written_out(
+    shape: tuple[int, ...], loud: int | None
+) -> None:
+    """One order of components much noisier than the others, in turn, so that no term can hide."""
+    rng = np.random.default_rng(13)
+    drawn = rng.multinomial(100_000, rng.dirichlet(np.full(np.prod(shape), 8.0)), size=8)
+    noise = {o: (GRID**o * (300.0 if o == loud else 30.0)) ** 2 for o in range(5)}
+    evidence = stack(drawn.reshape(-1, *shape), noise, rng)
+    every = np.arange(len(shape), dtype=np.intp)[None]
+    tables = evidence.tables(every).reshape(-1, *shape)
+    expected = np.array([written_out(table, noise) for table in tables])
+    np.testing.assert_allclose(ask("full", evidence).statistic, expected[:, 0], rtol=1e-5)
+    np.testing.assert_allclose(ask("pooled", evidence).statistic, expected[:, 1], rtol=1e-5)
+
+
 # --- with the noise of a run: size ----------------------------------------------------------
 
 
@@ -191,7 +249,7 @@ class Cell:
     epsilon: float
     rare: bool
     test: str
-    steep: bool = False
+    steep: float = 0.0
 
     @property
     def band(self) -> Band:
@@ -205,14 +263,14 @@ class Cell:
 
     def __str__(self) -> str:
         words = [self.test, "x".join(map(str, self.levels)), f"eps{self.epsilon:g}"]
-        return "-".join(words + ["rare"] * self.rare + ["steep"] * self.steep)
+        return "-".join(words + ["rare"] * self.rare + ["steep"] * bool(self.steep))
 
 
 def null_tables(cell: Cell, rng: np.random.Generator, strength: float = 0.0) -> Tables:
     """Tables in which x ⊥ y | Z, both strongly driven by Z; ``strength`` > 0 plants dependence.
 
     ``rare``: the last level of each conditioning column has probability 0.01. ``steep``: each
-    level of x and y is ten times as likely as the one before.
+    level of x and y is so many times as likely as the one before.
     """
     k_x, k_y, *k_z = cell.levels
     ranks = [[(np.arange(k) + z) % k for k in (k_x, k_y)] for z in range(int(np.prod(k_z)))]
@@ -224,7 +282,7 @@ def null_tables(cell: Cell, rng: np.random.Generator, strength: float = 0.0) -> 
         given = np.multiply.outer(given, shares).ravel()
     joint = np.zeros((k_x, k_y, len(given)))
     for z, weight in enumerate(given):
-        p, q = (10.0**rank if cell.steep else 1.0 + 3 * rank for rank in ranks[z])
+        p, q = (cell.steep**rank if cell.steep else 1.0 + 3 * rank for rank in ranks[z])
         p, q = p / p.sum(), q / q.sum()
         joint[:, :, z] = weight * np.outer(p, q)
         common_x, common_y = np.argsort(p)[-2:], np.argsort(q)[-2:]
@@ -241,10 +299,10 @@ CELLS = [
     for rare in ((False, True) if len(levels) > 2 else (False,))
     for test in (("pooled", "full") if len(levels) == 3 else ("pooled",))
 ] + [
-    Cell((3, 4, 3), 0.1, True, "pooled", steep=True),
-    Cell((3, 4, 3), 0.1, True, "full", steep=True),
-    Cell((3, 4, 3), inf, True, "full", steep=True),
-    Cell((3, 3, 2, 3), 0.1, True, "pooled", steep=True),
+    Cell((3, 4, 3), 0.1, True, "pooled", steep=10.0),
+    Cell((3, 4, 3), 0.1, True, "full", steep=10.0),
+    Cell((3, 4, 3), inf, True, "full", steep=10.0),
+    Cell((3, 3, 2, 3), 0.1, True, "pooled", steep=10.0),
 ]
 
 
@@ -277,6 +335,14 @@ def test_the_judges_average_of_both_tests_is_an_e_value_too(epsilon: float) -> N
     for alpha in (0.1, 0.01):
         margins = TableJudge(evidence, alpha).margins(np.array([[0, 1, 2]], dtype=np.intp))
         assert (margins > 0).sum() <= limits(cell.replicates, 0, alpha)[1]
+
+
+def test_the_bayes_factor_is_an_e_value_where_most_cells_are_empty() -> None:
+    cell = Cell((3, 4, 3), inf, False, "full", steep=30.0)
+    rng = np.random.default_rng(12)
+    found = ask("full", stack(null_tables(cell, rng), NO_NOISE, rng))
+    count = int((found.log_bayes > log(100)).sum())
+    assert count <= limits(cell.replicates, 0, 0.01)[1], count / cell.replicates
 
 
 def test_the_check_of_size_catches_noise_that_is_not_accounted_for() -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from privet.account import shorten
 from privet.accounting import Currency, epsilon_of
 from privet.errors import EvidenceError
-from privet.schema import Adjacency, Schema
+from privet.schema import CHOICE, Adjacency, Schema
 
 if TYPE_CHECKING:
     from privet.account import Account
@@ -222,11 +222,14 @@ def _mechanism(release: Release) -> str:
     return release.mechanism.partition("(")[0]  # without its price, which has its own place
 
 
+def _fact(fact: str) -> str:
+    return "the choice of columns" if fact == CHOICE else f"the schema's {fact}"
+
+
 def _assumptions(schema: Schema, durable: bool) -> list[str]:
     rows = schema.rows_per_person
     found = [
-        f"the schema's {fact} is public knowledge: it was read from the data and nobody has "
-        f"confirmed it"
+        f"{_fact(fact)} is public knowledge: it was read from the data and nobody has confirmed it"
         for fact in schema.unconfirmed
     ]
     found += [

@@ -100,7 +100,7 @@ def discover(
     epsilon: float | None = None,
     delta: float = 1e-6,
     method: str = "auto",
-    alpha: float = 0.1,
+    alpha: float | None = None,
     max_order: int = 2,
     seed: int = 0,
     private: bool = True,
@@ -129,19 +129,20 @@ def discover(
 
 
 def make_settings(
-    *, alpha: float, max_order: int, seed: int, on_step: OnStep | None = None
+    *, alpha: float | None, max_order: int, seed: int, on_step: OnStep | None = None
 ) -> Settings:
     """The options of a search, or a refusal."""
-    if _not_number(alpha) or not 0 < alpha < 1:
+    if alpha is not None and (_not_number(alpha) or not 0 < alpha < 1):
         raise MethodError(
-            f"alpha is {alpha!r}, but it must lie between 0 and 1; 0.1 is the default, smaller "
+            f"alpha is {alpha!r}, but it must lie between 0 and 1; 0.1 is usual, smaller "
             f"keeps fewer edges"
         )
     for what, value in (("max_order", max_order), ("seed", seed)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise MethodError(f"{what} is {value!r}, but it must be a whole number from 0 on")
     more: dict[str, Any] = {} if on_step is None else {"on_step": on_step}
-    return Settings(alpha=float(alpha), max_order=max_order, seed=seed, **more)
+    level = None if alpha is None else float(alpha)
+    return Settings(alpha=level, max_order=max_order, seed=seed, **more)
 
 
 def measure(
@@ -212,7 +213,8 @@ def search(
         )
     chosen.check(saved.schema, settings)
     found = chosen.search(saved.schema, saved.releases, settings)
-    options = {"alpha": settings.alpha, "max_order": settings.max_order, "seed": settings.seed}
+    alpha = settings.level(len(saved.schema.columns))
+    options = {"alpha": alpha, "max_order": settings.max_order, "seed": settings.seed}
     return Discovery(
         graph=found.graph,
         certificate=certificates.of_search(measured, chosen.name, options, reused=reused),

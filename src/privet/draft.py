@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privet.errors import DataError
-from privet.schema import Column, Schema
+from privet.schema import CHOICE, Column, Schema
 from privet.schema_text import READ, schema_to_toml, toml_text
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def draft(path: str | Path) -> str:
         columns.append(column)
         read = ("kind", "bounds" if column.bounds else "levels", "missing")
         unconfirmed += [f"{name}.{fact}" for fact in read[: 3 if column.missing == "level" else 2]]
+    if left_out:
+        unconfirmed.append(CHOICE)
     if not columns:
         raise DataError(
             f"{str(path)!r} has no column that varies over numbers or over at most {MOST} texts; "

@@ -28,6 +28,7 @@ BINS = 32  # of a locating histogram: fewer blur wide bounds, more drown in nois
 FINE = 1 << 20  # steps of a column on either side of its centre, and the largest weight
 NORM = 1 << 14  # of a row's vector, so that sums over 2e9 rows stay within 64 bits
 PAIR, SQUARE = 17, 12  # weights of v_i v_j and v_i^2: 2 * 12**2 <= 17**2, and nearly equal
+STEP = 1 << 11  # rows at a time: they stay in the cache
 MOST_COLUMNS = 4096  # FINE * FINE * columns stays below 2**53
 
 
@@ -72,7 +73,8 @@ class Locations:
         bounds = [schema.column(name).bounds or (0.0, 1.0) for name in self.columns]
         for block in rows.numbers(self.columns):
             for counts, (low, high), x in zip(total, bounds, block.T, strict=True):
-                share = (x - low) / (high - low) * BINS
+                with np.errstate(over="ignore", invalid="ignore"):
+                    share = (x - low) / (high - low) * BINS
                 place = np.clip(np.nan_to_num(share), 0, BINS - 1).astype(np.int64)
                 counts += np.bincount(place, minlength=BINS)
         return total.ravel()
@@ -162,16 +164,17 @@ class Moments:
         size = len(self.columns) + 1
         total = np.zeros((size, size), dtype=np.int64)
         for block in rows.numbers(self.columns):
-            for start in range(0, len(block), 1 << 13):
-                v = self.vectors(block[start : start + (1 << 13)])
-                total += (v @ v.T).astype(np.int64)  # sums below 2**41: exact
+            for start in range(0, len(block), STEP):
+                v = self.vectors(block[start : start + STEP])
+                total += (v @ v.T).astype(np.int64)  # sums below 2**40: exact
         weights = np.where(np.eye(size, dtype=bool), SQUARE, PAIR)
         return np.asarray((total * weights)[np.triu_indices(size)])
 
     def vectors(self, block: Floats) -> Floats:
         """The vectors v of some rows, as columns; whole numbers kept as floats."""
+        x = np.ascontiguousarray(block.T)
         with np.errstate(over="ignore", invalid="ignore"):  # no warning may depend on a row
-            share = (block.T - self._column(self.centres)) / self._column(self.reaches)
+            share = (x - self._column(self.centres)) / self._column(self.reaches)
         u = np.rint(np.clip(np.nan_to_num(share), -1.0, 1.0) * FINE)
         z = np.array(self.transform, dtype=np.float64) @ u  # whole, below 2**53: exact
         squared = np.zeros(u.shape[1])

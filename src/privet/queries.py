@@ -27,6 +27,8 @@ Integers = NDArray[np.int64]
 
 # Above this many columns the replace-one bound is the plain one: patterns double per column.
 PATTERN_COLUMNS = 10
+# A component of three columns reaches GRID**3 = 2**30 per row.
+LARGEST_SET = 3
 
 
 class Rows(Protocol):
@@ -137,6 +139,11 @@ class Components:
         for members in self.sets:
             for name in members:
                 schema.column(name)
+            if len(members) > LARGEST_SET:
+                raise SchemaError(
+                    f"the set {members} has {len(members)} columns; at most {LARGEST_SET} are "
+                    "served, so that sums over 8 thousand million rows stay within 64 bits"
+                )
             if len(set(members)) != len(members):
                 raise SchemaError(f"the set {members} names a column twice; name each once")
 

@@ -27,6 +27,7 @@ Missing = Literal["level", "value", "drop"]
 
 MOST_LEVELS = 65_535  # a code fits 16 bits
 DEFAULT_BINS = 4
+CHOICE = "columns"  # the entry of `unconfirmed` for which columns there are at all
 FACTS = ("kind", "levels", "bounds", "cuts", "missing")  # what `unconfirmed` can speak of
 
 
@@ -53,11 +54,7 @@ class Column:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise SchemaError(f"a column is named {self.name!r}; give it the name in the header")
-        if self.kind not in get_args(Kind):
-            raise SchemaError(
-                f"column {self.name!r} has kind {self.kind!r}; "
-                f"use one of {', '.join(get_args(Kind))}{did_you_mean(self.kind, get_args(Kind))}"
-            )
+        check_kind(self.name, self.kind)
         if self.kind == "numeric":
             self._check_numeric()
         else:
@@ -212,7 +209,7 @@ class Schema:
         self._check_adjacency()
         for fact in self.unconfirmed:
             column, _, what = fact.rpartition(".")
-            if column not in self.names or what not in FACTS:
+            if fact != CHOICE and (column not in self.names or what not in FACTS):
                 raise SchemaError(
                     f"unconfirmed lists {fact!r}, which is not a declared column followed by one "
                     f"of {', '.join('.' + f for f in FACTS)}; correct or delete the entry"
@@ -295,6 +292,14 @@ class Schema:
         from privet.schema_text import schema_to_dict
 
         return schema_to_dict(self)
+
+
+def check_kind(column: str, kind: object) -> None:
+    if kind not in get_args(Kind):
+        raise SchemaError(
+            f"column {column!r} has kind {kind!r}; "
+            f"use one of {', '.join(get_args(Kind))}{did_you_mean(kind, get_args(Kind))}"
+        )
 
 
 def did_you_mean(value: object, options: Iterable[str]) -> str:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from privet.errors import SchemaError
 from privet.graph.knowledge import Knowledge
-from privet.schema import MOST_LEVELS, Adjacency, Column, Schema, did_you_mean, equal_width
+from privet.schema import (
+    MOST_LEVELS,
+    Adjacency,
+    Column,
+    Schema,
+    check_kind,
+    did_you_mean,
+    equal_width,
+)
 
 if TYPE_CHECKING:
     from privet.schema import Kind
@@ -64,6 +72,7 @@ def _column(name: str, body: object) -> Column:
     _check_keys(body, COLUMN_KEYS, where)
     if "kind" not in body:
         raise SchemaError(f'{where} has no kind; add kind = "categorical", "ordinal" or "numeric"')
+    check_kind(name, body["kind"])
     for key in ("levels", "bounds", "cuts"):
         if key in body and not isinstance(body[key], list):
             raise SchemaError(f"{where} has {key} = {body[key]!r}; write a list: {key} = [...]")

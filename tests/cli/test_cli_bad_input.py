@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import SCHEMA, Run, snapshot
+from garden import SCHEMA, Run, snapshot
 
 from privet.ledger import Ledger
 

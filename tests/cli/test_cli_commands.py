@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Run
+from garden import Run
 
 from privet.graph.graph import Edge, Graph
 from privet.graph.io import load, save

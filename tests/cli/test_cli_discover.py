@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SCHEMA, Run, rows, snapshot
+from garden import SCHEMA, Run, rows, snapshot
 
 from privet.graph.io import load
 from privet.ledger import Ledger

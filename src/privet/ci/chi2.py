@@ -22,25 +22,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-from privet.contrasts import design_inverse
+from privet.ci.strata import Strata, outer, shared_noise, strata_design
 from privet.evidence.components import Floats, Indices, TableEvidence
+from privet.prior import EFFECTS
 
-Bools = NDArray[np.bool_]
-Variances = dict[tuple[int, ...], Floats]
-
-# A stratum counts only if its total is at least this many rows and this many noise deviations.
-FEWEST_ROWS, NOISE_DEVIATIONS = 10.0, 3.0
-# Effect sizes (per root row) that the Bayes factor averages over.
-EFFECTS = np.array([0.01, 0.03, 0.1, 0.3])
 # Numbers in one block of work, so that memory stays bounded whatever the size of the tables.
 BLOCK_NUMBERS = 6_000_000
+# Variance of doubt about each count, for Bayes factors: counts are whole, so where a hundredth
+# of a row is expected, one row is not yet proof.
+GRAIN = 0.25
 
 
 @dataclass(frozen=True)
@@ -111,160 +106,6 @@ def _groups(evidence: TableEvidence, questions: Indices) -> Iterator[Indices]:
             yield members[start : start + step]
 
 
-@lru_cache(maxsize=4096)
-def _strata_design(
-    kinds: tuple[tuple[int, bool], ...],
-) -> tuple[Floats, tuple[tuple[tuple[int, ...], Floats], ...]]:
-    """Inverse design of Z as one axis, and for each subset of Z the covariance of two strata
-    that unit noise in its component makes."""
-    inverses = [design_inverse(k, ordered) for k, ordered in kinds]
-    factors = []
-    for order in range(len(kinds) + 1):
-        for subset in combinations(range(len(kinds)), order):
-            parts = [
-                b[:, 1:] @ b[:, 1:].T if i in subset else np.outer(b[:, 0], b[:, 0])
-                for i, b in enumerate(inverses)
-            ]
-            factors.append((subset, _kron(parts)))
-    return _kron(inverses), tuple(factors)
-
-
-def _kron(matrices: list[Floats]) -> Floats:
-    out: Floats = np.ones((1, 1))
-    for matrix in matrices:
-        out = np.asarray(np.kron(out, matrix), dtype=np.float64)
-    return out
-
-
-def _shared(
-    factors: tuple[tuple[tuple[int, ...], Floats], ...], variances: Variances, head: int
-) -> Callable[[tuple[int, ...]], Floats]:
-    """Noise covariance of two strata, for components that hold ``which`` of the first columns.
-
-    ``head`` is the number of columns that come before Z in the sets of ``variances``.
-    """
-
-    def covariance(which: tuple[int, ...]) -> Floats:
-        out: Floats = np.zeros(())
-        for subset, factor in factors:
-            variance = variances[which + tuple(i + head for i in subset)]
-            term: Floats = variance[:, None, None] * factor
-            out = out + term
-        return out
-
-    return covariance
-
-
-@dataclass(frozen=True)
-class _Side:
-    """One end of a question in each stratum: margin, shares and the noise of the margin.
-
-    ``free`` is the first column of L_z B, ``within`` the product of the others with themselves,
-    ``noise`` the covariance of two strata for components that hold this end (and not the other).
-    """
-
-    margin: Floats
-    shares: Floats
-    free: Floats
-    within: Floats
-    noise: Floats
-
-
-@dataclass(frozen=True)
-class _Strata:
-    """Both ends, the strata's totals, which of them are informative, and their common noise."""
-
-    x: _Side
-    y: _Side
-    total: Floats
-    informative: Bools
-    noise: Floats
-
-    @staticmethod
-    def of(evidence: TableEvidence, questions: Indices) -> _Strata:
-        z_inverse, factors = _strata_design(evidence.kinds(questions[0, 2:]))
-        ends = []
-        for end in (0, 1):
-            sets = np.delete(questions, 1 - end, axis=1)
-            coefficients, variances = evidence.coefficients(sets)
-            flat = coefficients.reshape(*coefficients.shape[:2], -1) @ z_inverse.T
-            ends.append((flat, _shared(factors, variances, 1)))
-        total, common = ends[0][0][:, 0], ends[0][1](())
-        noise = np.sqrt(_diagonal(common))
-        informative = total >= np.maximum(FEWEST_ROWS, NOISE_DEVIATIONS * noise)
-        sides = []
-        for end, (flat, shared) in enumerate(ends):
-            inverse = evidence.inverse(questions[0, end])
-            margin = np.einsum("ra,taz->tzr", inverse, flat)
-            sides.append(_side(margin, total, noise, informative, common, shared((0,)), inverse))
-        return _Strata(sides[0], sides[1], total, informative, common)
-
-    def products(self) -> Floats:
-        """row col / N_z; where N_z is too small to divide by, linearised about the shares."""
-        total = np.where(self.informative, self.total, 1.0)[:, :, None, None]
-        x, y = self.x, self.y
-        exact = _outer(x.margin, y.margin) / total
-        linear = (
-            _outer(x.shares, y.margin)
-            + _outer(x.margin, y.shares)
-            - self.total[:, :, None, None] * _outer(x.shares, y.shares)
-        )
-        out: Floats = np.where(self.informative[:, :, None, None], exact, linear)
-        return out
-
-    def sampling(self) -> tuple[Floats, Floats]:
-        """N_z (diag p - pp') and diag q - qq', last row and column dropped."""
-        weight = np.maximum(self.total, 0.0)[:, :, None, None]
-        return weight * _multinomial(self.x.shares), _multinomial(self.y.shares)
-
-
-def _side(
-    margin: Floats,
-    total: Floats,
-    noise: Floats,
-    informative: Bools,
-    common: Floats,
-    own: Floats,
-    inverse: Floats,
-) -> _Side:
-    spread = _diagonal(common)[..., None] * inverse[:, 0] ** 2
-    spread = spread + _diagonal(own)[..., None] * (inverse[:, 1:] ** 2).sum(axis=1)
-    shares = _shares(margin, total, noise, informative, np.sqrt(spread))
-    free = inverse[:-1, 0] - shares[..., :-1]
-    return _Side(margin, shares, free, inverse[:-1, 1:] @ inverse[:-1, 1:].T, own)
-
-
-def _shares(
-    margin: Floats, total: Floats, noise: Floats, informative: Bools, margin_noise: Floats
-) -> Floats:
-    """Shares of the levels in each stratum; where there are few rows, drawn to the overall ones.
-
-    A share that noise could have made is not believed below the noise (nor below half a row).
-    """
-    floor = np.minimum(margin_noise, 0.5 + 1e-4 * np.abs(total)[..., None])
-    sure = np.maximum(margin, floor)
-    overall = np.maximum(margin.sum(axis=1, keepdims=True), floor.max(axis=1, keepdims=True) + 1e-9)
-    overall = overall / overall.sum(axis=-1, keepdims=True)
-    pull = (NOISE_DEVIATIONS * noise + FEWEST_ROWS)[..., None]
-    shares = np.where(informative[..., None], sure, np.maximum(margin, 0.0) + pull * overall)
-    out: Floats = shares / shares.sum(axis=-1, keepdims=True)
-    return out
-
-
-def _diagonal(matrices: Floats) -> Floats:
-    out: Floats = np.diagonal(matrices, axis1=1, axis2=2)
-    return out
-
-
-def _outer(a: Floats, b: Floats) -> Floats:
-    return a[..., :, None] * b[..., None, :]
-
-
-def _multinomial(shares: Floats) -> Floats:
-    p = shares[..., :-1]
-    return p[..., :, None] * np.eye(p.shape[-1]) - _outer(p, p)
-
-
 def _kronecker(a: Floats, b: Floats) -> Floats:
     """Tensor products of stacks of matrices."""
     tests, m = max(len(a), len(b)), a.shape[1] * b.shape[1]
@@ -274,7 +115,8 @@ def _kronecker(a: Floats, b: Floats) -> Floats:
 def _pooled(evidence: TableEvidence, questions: Indices) -> Floats:
     d, sampling, noise, freedom = _pooled_parts(evidence, questions)
     weighed = evidence.rows_of(len(d))[:, None, None] * sampling
-    return _chi_square(d, sampling + noise, weighed, freedom)
+    rows, cols = (evidence.cardinalities[i] - 1 for i in questions[0, :2])
+    return _chi_square(d, sampling + noise, weighed, freedom, _grain(rows, cols))
 
 
 def _effects(evidence: TableEvidence, pairs: Indices) -> Floats:
@@ -291,7 +133,7 @@ def _pooled_parts(
     evidence: TableEvidence, questions: Indices
 ) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
     """Departures, their sampling and noise covariances, and degrees of freedom."""
-    strata = _Strata.of(evidence, questions)
+    strata = Strata.of(evidence, questions)
     x, y = strata.x, strata.y
     pair, variances = evidence.coefficients(questions[:, :2])
     inverses = evidence.inverse(questions[0, 0]), evidence.inverse(questions[0, 1])
@@ -303,30 +145,30 @@ def _pooled_parts(
     noise = variances[0, 1][:, None, None] * np.kron(x.within, y.within)
     noise += _kronecker(x.within[None], y.free.transpose(0, 2, 1) @ x.noise @ y.free)
     noise += _kronecker(x.free.transpose(0, 2, 1) @ y.noise @ x.free, y.within[None])
-    free = _outer(x.free, y.free).reshape(tests, -1, m)
+    free = outer(x.free, y.free).reshape(tests, -1, m)
     noise += free.transpose(0, 2, 1) @ strata.noise @ free
-    seen_x, seen_y = ((side.shares > 0).any(axis=1).sum(axis=1) - 1 for side in (x, y))
+    seen_x, seen_y = ((side.shares > 1e-9).any(axis=1).sum(axis=1) - 1 for side in (x, y))
     return d.reshape(tests, m), sampling, noise, seen_x * seen_y
 
 
 def _full(evidence: TableEvidence, questions: Indices) -> Floats:
-    strata = _Strata.of(evidence, questions)
+    strata = Strata.of(evidence, questions)
     x, y, keep = strata.x, strata.y, strata.informative
     coefficients, variances = evidence.coefficients(questions)
-    z_inverse, factors = _strata_design(evidence.kinds(questions[0, 2:]))
+    z_inverse, factors = strata_design(evidence.kinds(questions[0, 2:]))
     inverses = evidence.inverse(questions[0, 0]), evidence.inverse(questions[0, 1])
     flat = coefficients.reshape(*coefficients.shape[:3], -1) @ z_inverse.T
     table = inverses[0] @ flat.transpose(0, 3, 1, 2) @ inverses[1].T
     d = (table - strata.products())[:, :, :-1, :-1]
     tests, k, m = len(d), d.shape[1], d.shape[2] * d.shape[3]
-    both = _shared(factors, variances, 2)((0, 1))
+    both = shared_noise(factors, variances, 2)((0, 1))
     xx, yy = x.within[:, None, :, None], y.within[None, :, None, :]
     noise = both[:, :, None, None, :, None, None] * (xx * yy)[None, None, :, :, None]
     across_y = x.noise[:, :, None, :, None] * _across(y.free)
     noise += across_y[:, :, None, :, :, None] * xx[:, :, None]
     across_x = y.noise[:, :, None, :, None] * _across(x.free)
     noise += across_x[:, :, :, None, :, :, None] * yy[:, :, None]
-    free = _outer(x.free, y.free).reshape(tests, k, m)
+    free = outer(x.free, y.free).reshape(tests, k, m)
     noise = noise.reshape(tests, k, m, k, m) + strata.noise[:, :, None, :, None] * _across(free)
     noise *= (keep[:, :, None] & keep[:, None, :])[:, :, None, :, None]
     rows, cols = strata.sampling()
@@ -335,13 +177,22 @@ def _full(evidence: TableEvidence, questions: Indices) -> Floats:
     flat_noise = noise.reshape(tests, k * m, k * m)
     at = np.arange(k * m)
     flat_noise[:, at, at] += np.repeat(~keep, m, axis=1)  # left out: no departure, unit variance
-    seen = ((x.shares > 0).sum(axis=2) - 1) * ((y.shares > 0).sum(axis=2) - 1)
+    seen = ((x.shares > 1e-9).sum(axis=2) - 1) * ((y.shares > 1e-9).sum(axis=2) - 1)
     return _chi_square(
         (d * keep[:, :, None, None]).reshape(tests, k * m),
         _block_diagonal(blocks) + flat_noise,
         _block_diagonal(blocks * np.maximum(strata.total, 0.0)[:, :, None, None]),
         (seen * keep).sum(axis=1),
+        _grain(d.shape[2], d.shape[3], k),
     )
+
+
+def _grain(rows: int, cols: int, strata: int = 1) -> Floats:
+    """Covariance of half a row of doubt in each cell, the same for every choice of the level that
+    is dropped. Counts are whole: without it, one row where a hundredth is expected is proof."""
+    centred = [np.eye(size) - 1 / (size + 1) for size in (rows, cols)]
+    out: Floats = GRAIN * np.kron(np.eye(strata), np.kron(*centred))
+    return out
 
 
 def _across(vectors: Floats) -> Floats:
@@ -358,7 +209,7 @@ def _block_diagonal(blocks: Floats) -> Floats:
 
 
 def _chi_square(
-    d: Floats, covariance: Floats, weighed: Floats, freedom: NDArray[np.int64]
+    d: Floats, covariance: Floats, weighed: Floats, freedom: NDArray[np.int64], grain: Floats
 ) -> Floats:
     """T = d' C^-1 d, its p-value, and a Bayes factor.
 
@@ -367,12 +218,14 @@ def _chi_square(
     it exceeds 1/α" errs with probability at most α (Markov's inequality).
     """
     covariance = _ridged(covariance)
-    statistic, log_determinant = _squared_length(d, covariance)
+    statistic, _ = _squared_length(d, covariance)
+    calm = covariance + grain
+    base, log_determinant = _squared_length(d, calm)
     p_value = np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), statistic), 1.0)
     terms = []
     for effect in EFFECTS:
-        squared, size = _squared_length(d, covariance + effect**2 * weighed)
-        terms.append(0.5 * (statistic - squared + log_determinant - size))
+        squared, size = _squared_length(d, calm + effect**2 * weighed)
+        terms.append(0.5 * (base - squared + log_determinant - size))
     log_bayes = np.logaddexp.reduce(terms) - np.log(len(EFFECTS))
     return np.stack([statistic, freedom.astype(float), p_value, log_bayes])
 

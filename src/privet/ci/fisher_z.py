@@ -27,11 +27,12 @@ from numpy.typing import NDArray
 from scipy.special import erfc
 
 from privet.evidence.moments import Floats, MomentEvidence
+from privet.prior import CORRELATIONS
 
 Indices = NDArray[np.intp]
 
 # Effects (as atanh r) that a Bayes factor averages over, from weak to strong.
-TAUS = np.array([0.03, 0.1, 0.3])
+TAUS = np.array(CORRELATIONS)
 STRONGEST = 1 - 1e-9  # of a correlation, so that z stays finite
 FAINTEST = 1e-9  # of a squared effect, so that effects can be compared by ratios
 BLOCK = 50_000  # questions at a time, so that memory stays bounded

@@ -49,7 +49,7 @@ def add(parsers: Subparsers) -> None:
     search = parser.add_argument_group("search")
     search.add_argument("--method", default="auto", metavar="NAME", help="see `privet methods`")
     search.add_argument(
-        "--alpha", type=float, default=0.1, metavar="A", help="smaller keeps fewer edges (0.1)"
+        "--alpha", type=float, metavar="A", help="smaller keeps fewer edges (2 / (columns - 1))"
     )
     search.add_argument(
         "--max-order", type=int, default=2, metavar="K", help="most columns to condition on (2)"

@@ -22,17 +22,16 @@ from scipy.optimize import brentq
 from scipy.stats import ncx2
 
 from privet.accounting import Number, budget_for, check_budget
-from privet.ci.chi2 import EFFECTS
 from privet.contrasts import GRID
 from privet.errors import BudgetError, MethodError
 from privet.evidence.moments import planned_noise
+from privet.prior import CORRELATIONS, EFFECTS, default_level
 from privet.queries import Components
 from privet.schema import Adjacency, Schema
 
 Sets = list[tuple[str, ...]]
 
 POWER = 0.8
-ALPHA = 0.1
 TRIPLES_PER_COLUMN = 12
 LARGEST_EPSILON = 1e4
 
@@ -66,7 +65,9 @@ def plan(schema: Schema, rows: int, epsilon: Number, delta: Number = 1e-6) -> Pl
             f"a plan for {rows} rows and {len(schema.columns)} columns makes no sense; it needs "
             "at least 1 row and 2 columns"
         )
-    numeric = delta > 0 and all(column.kind == "numeric" for column in schema.columns)
+    numeric = delta > 0 and all(
+        column.kind == "numeric" and column.missing != "level" for column in schema.columns
+    )
     lines = _moment_lines if numeric else _table_lines
     return Plan(
         method="moment-pc" if numeric else "interaction-pc",
@@ -101,9 +102,10 @@ def _table_lines(
     first, later = _unit_noise(schema, epsilon, delta)
     levels = sorted(column.cardinality for column in schema.columns)
     shapes = Counter(combinations(levels, 2))
+    level = default_level(len(levels))
     lines = []
     for order, noise in enumerate((first, later, later)[: len(schema.columns) - 1]):
-        effects = [_smallest_v(r, c, rows, noise) for r, c in shapes]
+        effects = [_smallest_v(r, c, rows, noise, level) for r, c in shapes]
         every = np.repeat(effects, list(shapes.values()))
         lines.append(_line(order, "Cramér's V", every))
     return tuple(lines)
@@ -146,10 +148,11 @@ def _variance(
     return float(squared / (2 * budget))
 
 
-def _smallest_v(r: int, c: int, rows: int, noise: float) -> float:
+def _smallest_v(r: int, c: int, rows: int, noise: float, level: float) -> float:
     """The smallest Cramér's V of an r x c table that the Bayes-factor test finds."""
     spread = 1 + noise * r * c / rows
-    needed = _noncentrality((r - 1) * (c - 1), EFFECTS**2 * rows / spread)
+    gains = np.array(EFFECTS) ** 2 * rows / spread
+    needed = _noncentrality((r - 1) * (c - 1), gains, level)
     return sqrt(needed * spread / rows / (min(r, c) - 1))
 
 
@@ -161,18 +164,19 @@ def _moment_lines(
     lines = []
     for order in range(min(3, len(schema.columns) - 1)):
         variance = spread / max(rows - order - 3, 1) + noise
-        needed = _noncentrality(1, EFFECTS**2 / variance)
+        level = default_level(len(schema.columns))
+        needed = _noncentrality(1, np.array(CORRELATIONS) ** 2 / variance, level)
         lines.append(_line(order, "correlation", np.tanh([sqrt(needed * variance)])))
     return tuple(lines)
 
 
-def _noncentrality(freedom: int, gains: NDArray[np.float64]) -> float:
+def _noncentrality(freedom: int, gains: NDArray[np.float64], level: float) -> float:
     """What a chi-square statistic must be shifted by for 80% of the Bayes factors to exceed
-    1/alpha; ``gains`` are the prior variances over that of the statistic."""
+    1/level; ``gains`` are the prior variances over that of the statistic."""
 
     def excess(statistic: float) -> float:
         terms = 0.5 * (statistic * gains / (1 + gains) - freedom * np.log1p(gains))
-        return float(np.logaddexp.reduce(terms) - log(len(gains)) - log(1 / ALPHA))
+        return float(np.logaddexp.reduce(terms) - log(len(gains)) - log(1 / level))
 
     top = 10.0 * freedom + 100.0
     while excess(top) < 0:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations
-from math import log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +26,7 @@ from privet.evidence.components import TableEvidence, components_query
 from privet.evidence.replicas import table_replicas
 from privet.methods.registry import Method, Searched, Settings
 from privet.methods.weighed import weighed_search
+from privet.prior import default_level
 from privet.queries import Components, Release
 from privet.schema import Adjacency, Schema
 from privet.search.constraints import Constraints
@@ -36,20 +36,18 @@ from privet.trust.central import Curator
 
 MOST_COLUMNS = 400
 MOST_LEVELS = 32
+# A Bayes factor may miss its bar by this factor and still earn the pair a second look.
+LENIENCE = 7.4
 # First half: pairs; second half: triples.
 FIRST_SHARE = Fraction(1, 2)
 
 
 def check(schema: Schema, settings: Settings) -> None:
-    check_columns(schema)
     if not 0 <= settings.max_order <= 2:
         raise MethodError(
             f"--max-order is {settings.max_order}; interactions of three columns are measured, "
             "which serve separators of 0, 1 or 2 columns; use one of these"
         )
-
-
-def check_columns(schema: Schema) -> None:
     if len(schema.columns) > MOST_COLUMNS:
         raise MethodError(
             f"the schema has {len(schema.columns)} columns; tables serve up to {MOST_COLUMNS}, "
@@ -126,15 +124,14 @@ def _interesting(
 def _first_look(
     schema: Schema, releases: tuple[Release, ...]
 ) -> tuple[Skeleton, NDArray[np.float64]]:
-    """Orders 0 and 1 on pairs, lenient at order 0.
+    """Orders 0 and 1 on pairs, lenient at order 0: what is near the bar gets a second look.
 
-    With d columns and about two neighbours each, an edge has prior odds near 2/(d - 1); what is
-    within a factor e² of that is kept for a second look.
+    It does not depend on the options of the search, which may differ from search to search.
     """
     evidence = TableEvidence.from_releases(schema, schema.names, releases)
     size = len(schema.columns)
-    lenient = TableJudge(evidence, alpha=float(np.exp(2 - log(max(size - 1, 2) / 2))))
-    strict = TableJudge(evidence, alpha=Settings().alpha)
+    lenient = TableJudge(evidence, alpha=default_level(size) * LENIENCE)
+    strict = TableJudge(evidence, alpha=default_level(size))
     constraints = Constraints.of(schema.names, schema.knowledge)
     strength = lenient.strengths()
     found = Skeleton(constraints.possible & ~np.eye(size, dtype=bool), {})
@@ -147,11 +144,12 @@ def _first_look(
 
 def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Searched:
     evidence = TableEvidence.from_releases(schema, schema.names, releases)
+    alpha = settings.level(len(schema.columns))
 
     def replicas(count: int, rng: np.random.Generator) -> TableJudge:
-        return TableJudge(table_replicas(evidence, count, rng), settings.alpha)
+        return TableJudge(table_replicas(evidence, count, rng), alpha)
 
-    return weighed_search(TableJudge(evidence, settings.alpha), replicas, schema, settings)
+    return weighed_search(TableJudge(evidence, alpha), replicas, schema, settings)
 
 
 METHODS = (

@@ -45,6 +45,12 @@ def check(schema: Schema, settings: Settings) -> None:
             f"the schema has {len(schema.columns)} columns; moment-pc serves up to "
             f"{MOST_COLUMNS}, because all pairs are measured; leave some columns out of the schema"
         )
+    for column in schema.columns:
+        if column.missing == "level":
+            raise MethodError(
+                f"column {column.name!r} has missing = \"level\", which is no number; moment-pc "
+                "needs a value or drop as missing policy; change it, or use interaction-pc"
+            )
     if not 0 <= settings.max_order <= WIDEST:
         raise MethodError(
             f"--max-order is {settings.max_order}; moment-pc forms separators of 0 to {WIDEST} "
@@ -67,11 +73,12 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
 
 def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Searched:
     evidence = MomentEvidence.from_releases(releases)
+    alpha = settings.level(len(schema.columns))
 
     def replicas(count: int, rng: np.random.Generator) -> MomentJudge:
-        return MomentJudge(evidence.replicas(count, rng), settings.alpha)
+        return MomentJudge(evidence.replicas(count, rng), alpha)
 
-    return weighed_search(MomentJudge(evidence, settings.alpha), replicas, schema, settings)
+    return weighed_search(MomentJudge(evidence, alpha), replicas, schema, settings)
 
 
 METHODS = (

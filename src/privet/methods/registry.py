@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import privet.methods
 from privet.errors import MethodError
 from privet.graph.graph import Graph
+from privet.prior import default_level
 from privet.queries import Release
 from privet.schema import Schema, did_you_mean
 from privet.trust.central import Curator
@@ -27,11 +28,16 @@ def _say_nothing(_what: str, _share: float) -> None:
 class Settings:
     """Public choices; none of them touches the privacy promise."""
 
-    alpha: float = 0.1
+    alpha: float | None = None
     max_order: int = 2
     seed: int = 0
     replicas: int = 20
     on_step: Callable[[str, float], None] = _say_nothing
+
+    def level(self, columns: int) -> float:
+        """The Bayes factor for an edge must exceed 1/level: as asked for, or the odds that two
+        columns are joined if each has about two neighbours."""
+        return self.alpha if self.alpha is not None else default_level(columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,5 +102,11 @@ def auto(schema: Schema, delta: float, private: bool) -> Method:
     """Moments if every column is numeric and Gaussian noise may be used, else tables."""
     if not private:
         return get("pc")
-    numeric = all(column.kind == "numeric" for column in schema.columns)
-    return get("moment-pc" if numeric and delta > 0 else "interaction-pc")
+    return get("moment-pc" if has_moments(schema) and delta > 0 else "interaction-pc")
+
+
+def has_moments(schema: Schema) -> bool:
+    """Whether every column is a number throughout; a level for missing cells is not one."""
+    return all(
+        column.kind == "numeric" and column.missing != "level" for column in schema.columns
+    )

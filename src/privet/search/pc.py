@@ -73,9 +73,12 @@ def candidates(
     adjacent: Bools, order: int, strength: Floats, required: Bools, widest: int | None
 ) -> Indices:
     """Questions (x, y, *Z), x < y joined, Z among the neighbours of x or of y."""
+    pairs = np.argwhere(np.triu(adjacent & ~required))
+    if order == 0:
+        return pairs
     questions: list[tuple[int, ...]] = []
     near = [_strongest(adjacent[x], strength[x], widest) for x in range(len(adjacent))]
-    for x, y in np.argwhere(np.triu(adjacent & ~required)).tolist():
+    for x, y in pairs.tolist():
         sides = (combinations([z for z in near[end] if z not in (x, y)], order) for end in (x, y))
         questions += [(x, y, *given) for given in sorted({*next(sides), *next(sides)})]
     return np.array(questions, dtype=np.intp).reshape(-1, order + 2)

@@ -1,0 +1,255 @@
+"""The documents: their examples run, their tables are current, and the files they name exist.
+
+``python tests/docs/test_docs.py`` rewrites the generated parts, which stand between
+``<!-- name -->`` and ``<!-- end -->``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "bench" / "results"
+DOCUMENTS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (*ROOT.glob("*.md"), ROOT / "CITATION.cff", *(ROOT / "docs").glob("*.md"))
+)
+FORBIDDEN = ("/work", "/tmp", "session", "helper", "../shared", "registry host")
+NOT_RUN = ("make ", "pip ", ".venv/")  # commands that set up, not examples
+
+# Skeleton / directed F1 of the authors' code at a reported epsilon near 1, and CPU seconds of one
+# run; docs/benchmarks.md says how they were measured and how to read them.
+PUBLISHED = ("SVT-PC", "Priv-PC", "CURATE", "EM-PC")
+PUBLISHED_F1 = {
+    "cancer": ("0.23 / 0.17", "0.37 / 0.29", "0.34 / 0.25", "0.95 / 0.44"),
+    "earthquake": ("0.25 / 0.20", "0.44 / 0.34", "0.32 / 0.25", "0.97 / 0.45"),
+    "survey": ("0.22 / 0.11", "0.53 / 0.33", "0.48 / 0.36", "1.00 / 0.67"),
+    "asia": ("0.13 / 0.08", "0.42 / 0.28", "0.14 / 0.10", "0.80 / 0.61"),
+    "sachs": ("0.19 / 0.18", "0.30 / 0.21", "0.27 / 0.24", "not run"),
+    "child": ("0.00 / 0.00", "0.06 / 0.00", "0.00 / 0.00", "not run"),
+}
+PUBLISHED_SECONDS = {
+    "cancer": ("0.20", "0.75", "0.80", "16.1"),
+    "asia": ("0.56", "2.63", "3.14", "86.3"),
+    "child": ("11.9", "28.7", "16.4", "not run"),
+}
+COMPLETE = {
+    "cancer": "0.57 / 0.33", "earthquake": "0.57 / 0.33", "survey": "0.57 / 0.33",
+    "asia": "0.44 / 0.33", "sachs": "0.47 / 0.47", "child": "0.23 / 0.18",
+}  # fmt: skip
+
+
+def text(document: str) -> str:
+    return (ROOT / document).read_text("utf-8")
+
+
+def blocks(document: str) -> Iterator[tuple[str, str]]:
+    """The fenced blocks: what stands after the backticks, and the lines."""
+    for found in re.finditer(r"^```(.*)\n((?:.*\n)*?)```$", text(document), re.MULTILINE):
+        yield found[1], found[2]
+
+
+# -- examples
+
+
+def run(kind: str, code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    bin_folder = Path(sys.executable).parent
+    environment = {
+        **os.environ,
+        "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
+        "PRIVET_LEDGER": str(folder / "ledger.sqlite"),
+    }
+    command = [sys.executable, "-c"] if kind == "python" else ["sh", "-e", "-c"]
+    return subprocess.run(
+        [*command, code], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def run_in_order(document: str, folder: Path) -> int:
+    count = 0
+    for kind, code in blocks(document):
+        if kind not in ("sh", "sh fails", "python") or code.startswith(NOT_RUN):
+            continue
+        done = run(kind, code, folder)
+        wanted = 2 if kind == "sh fails" else 0
+        assert done.returncode == wanted, f"{document}:\n{code}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize(("document", "fewest"), [("docs/guide.md", 20), ("README.md", 6)])
+def test_the_examples_run(document: str, fewest: int, tmp_path: Path) -> None:
+    assert run_in_order(document, tmp_path) >= fewest
+    assert not (tmp_path / "refused").exists()
+
+
+def test_the_examples_of_the_formats_are_one_graph(tmp_path: Path) -> None:
+    from privet.graph.graph import Graph
+    from privet.graph.io import load
+
+    def bare(graph: Graph) -> tuple[Any, ...]:
+        return graph.kind, graph.nodes, [(e.source, e.mark, e.target) for e in graph.edges]
+
+    native = next(code for kind, code in blocks("docs/formats.md") if kind == "json")
+    (tmp_path / "three.json").write_text(native, "utf-8")
+    expected = bare(load(tmp_path / "three.json"))
+    examples = re.findall(
+        r"^### `(\.\w+)`$.*?^```\w+\n(.*?)^```$", text("docs/formats.md"), re.M | re.S
+    )
+    assert len(examples) == 5
+    for suffix, example in examples:
+        (tmp_path / f"three{suffix}").write_text(example, "utf-8")
+        assert bare(load(tmp_path / f"three{suffix}")) == expected, suffix
+    assert run_in_order("docs/formats.md", tmp_path) == 1
+
+
+def test_the_schema_of_the_formats_is_valid() -> None:
+    from privet import Schema
+
+    example = next(code for kind, code in blocks("docs/formats.md") if kind == "toml")
+    assert Schema.from_toml(example).names == ("smoker", "pain", "age")
+
+
+# -- generated parts
+
+
+def methods_table() -> str | None:
+    done = run("sh", "privet methods --markdown", ROOT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def result(name: str) -> str | None:
+    """All results of one benchmark, their titles as bold lines."""
+    found = [path.read_text("utf-8").strip() for path in sorted(RESULTS.glob(f"{name}*.md"))]
+    return "\n\n".join(re.sub(r"^# (.*)$", r"**\1**", part, flags=re.M) for part in found) or None
+
+
+def accuracy_table() -> str | None:
+    records = read_json("accuracy")
+    if records is None:
+        return None
+    header = ["network", *PUBLISHED, "**Privet, ε = 1**", "**Privet, ε = 0.1**"]
+    lines = []
+    for name, others in PUBLISHED_F1.items():
+        mine = [
+            " / ".join(
+                f"{mean(records, name, epsilon, key):.2f}" for key in ("skeleton", "directed")
+            )
+            for epsilon in (1.0, 0.1, float("inf"))
+        ]
+        lines.append([name, *others, f"**{mine[0]}**", f"**{mine[1]}**", mine[2], COMPLETE[name]])
+    return markdown([*header, "no privacy", "complete graph"], lines)
+
+
+def speed_table() -> str | None:
+    records = read_json("speed")
+    if records is None:
+        return None
+    lines = []
+    for name, others in PUBLISHED_SECONDS.items():
+        seconds = next(r["cpu"] for r in records if r["network"] == name)[1:]
+        lines.append([name, *others, f"**{sorted(seconds)[len(seconds) // 2]:.2f}**"])
+    return markdown(["network", *PUBLISHED, "**Privet, ε = 1**"], lines)
+
+
+def read_json(name: str) -> list[dict[str, Any]] | None:
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text("utf-8")) if path.exists() else None
+
+
+def mean(records: list[dict[str, Any]], name: str, epsilon: float, key: str) -> float:
+    values = [
+        r[key]
+        for r in records
+        if (r["network"], r["epsilon"], r["rows"]) == (name, epsilon, 100_000)
+    ]
+    assert values, f"bench/results/accuracy.json has no runs of {name} at epsilon {epsilon:g}"
+    return float(sum(values)) / len(values)
+
+
+def markdown(header: list[str], lines: list[list[str]]) -> str:
+    rows = [header, ["---"] * len(header), *lines]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+BENCHMARKS = sorted(path.stem for path in (ROOT / "bench").glob("*.py") if path.stem != "common")
+GENERATED: dict[tuple[str, str], Callable[[], str | None]] = {
+    ("README.md", "methods"): methods_table,
+    ("README.md", "accuracy"): accuracy_table,
+    ("README.md", "speed"): speed_table,
+    **{("docs/benchmarks.md", name): partial(result, name) for name in BENCHMARKS},
+}
+
+
+def part(document: str, name: str) -> re.Match[str]:
+    found = re.search(f"(?<=<!-- {name} -->\n)(.*?)\n?(?=<!-- end -->)", text(document), re.S)
+    assert found, f"{document} has no part <!-- {name} --> ... <!-- end -->"
+    return found
+
+
+@pytest.mark.parametrize(("document", "name"), GENERATED)
+def test_generated_parts_are_current(document: str, name: str) -> None:
+    new = GENERATED[document, name]()
+    shown = part(document, name)[1]
+    assert shown.strip()
+    assert new is None or shown == new, "run `python tests/docs/test_docs.py`"
+
+
+def rewrite() -> None:
+    for (document, name), make in GENERATED.items():
+        new = make()
+        if new is not None:
+            at = part(document, name)
+            old = text(document)
+            (ROOT / document).write_text(f"{old[: at.start()]}{new}\n{old[at.end() :]}", "utf-8")
+
+
+# -- words and paths
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_file_named_exists(document: str) -> None:
+    here, content = (ROOT / document).parent, text(document)
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", content)]
+    missing = [link for link in links if "://" not in link and not (here / link).exists()]
+    named = re.findall(r"\b(?:src|docs|bench|tests|proofs)/[\w./-]*[\w/]", content)
+    missing += [name for name in named if not (ROOT / name).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_anchors_exist(document: str) -> None:
+    here = (ROOT / document).parent
+    for target, anchor in re.findall(r"\]\(([\w./-]*)#([\w-]+)\)", text(document)):
+        path = here / target if target else ROOT / document
+        headings = re.findall(r"^#+ (.*)$", path.read_text("utf-8"), re.M)
+        slugs = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+        assert anchor in slugs, f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_documents_speak_of_privet_only(document: str) -> None:
+    found = [word for word in FORBIDDEN if word in text(document).lower()]
+    assert not found
+
+
+def test_the_readme_names_the_two_commands_and_the_picture() -> None:
+    for needed in ("make demo", "make test", "docs/picture.svg", "docs/benchmarks.md"):
+        assert needed in text("README.md")
+    assert text("docs/picture.svg").startswith("<svg")
+
+
+if __name__ == "__main__":
+    rewrite()
