@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 # Effect sizes that a Bayes factor for dependence averages over: φ of tables, and correlations.
-EFFECTS = (0.01, 0.03, 0.1, 0.3)
-CORRELATIONS = (0.03, 0.1, 0.3)
+EFFECTS = (0.03, 0.1, 0.3)
 
 
 def default_level(columns: int) -> float:
-    """The odds that two of so many columns are joined, if each has about two neighbours.
+    """The odds that two of so many columns are joined, if each has about two neighbours; but at
+    most one in five, since an edge must survive many tests.
 
     An edge is believed if the Bayes factor for it exceeds one over this.
     """
-    return min(0.5, 2 / max(columns - 1, 1))
+    return min(0.2, 2 / max(columns - 1, 1))

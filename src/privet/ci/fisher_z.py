@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 from scipy.special import erfc
 
 from privet.evidence.moments import Floats, MomentEvidence
-from privet.prior import CORRELATIONS
+from privet.prior import EFFECTS
 
 Indices = NDArray[np.intp]
 
 # Effects (as atanh r) that a Bayes factor averages over, from weak to strong.
-TAUS = np.array(CORRELATIONS)
+TAUS = np.array(EFFECTS)
 STRONGEST = 1 - 1e-9  # of a correlation, so that z stays finite
 FAINTEST = 1e-9  # of a squared effect, so that effects can be compared by ratios
 BLOCK = 50_000  # questions at a time, so that memory stays bounded

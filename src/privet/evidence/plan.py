@@ -25,7 +25,7 @@ from privet.accounting import Number, budget_for, check_budget
 from privet.contrasts import GRID
 from privet.errors import BudgetError, MethodError
 from privet.evidence.moments import planned_noise
-from privet.prior import CORRELATIONS, EFFECTS, default_level
+from privet.prior import EFFECTS, default_level
 from privet.queries import Components
 from privet.schema import Adjacency, Schema
 
@@ -165,7 +165,7 @@ def _moment_lines(
     for order in range(min(3, len(schema.columns) - 1)):
         variance = spread / max(rows - order - 3, 1) + noise
         level = default_level(len(schema.columns))
-        needed = _noncentrality(1, np.array(CORRELATIONS) ** 2 / variance, level)
+        needed = _noncentrality(1, np.array(EFFECTS) ** 2 / variance, level)
         lines.append(_line(order, "correlation", np.tanh([sqrt(needed * variance)])))
     return tuple(lines)
 

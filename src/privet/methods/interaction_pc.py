@@ -37,7 +37,7 @@ from privet.trust.central import Curator
 MOST_COLUMNS = 400
 MOST_LEVELS = 32
 # A Bayes factor may miss its bar by this factor and still earn the pair a second look.
-LENIENCE = 7.4
+LENIENCE = 10.0
 # First half: pairs; second half: triples.
 FIRST_SHARE = Fraction(1, 2)
 
