@@ -162,21 +162,28 @@ def _split(line: str, delimiter: str) -> tuple[str, ...]:
 
 
 def _columns(data: Mapping[Any, Any]) -> Frame:
-    columns: dict[str, NDArray[Any]] = {}
-    for name, values in data.items():
-        if np.ndim(values) != 1 and not isinstance(values, list | tuple):
+    """A dict of columns, looked at no further than their shapes."""
+    columns = {str(name): values for name, values in data.items()}
+    for name, values in columns.items():
+        if not isinstance(values, list | tuple) and np.ndim(values) != 1:
             raise DataError(f"column {name!r} is not one-dimensional; give one value per row")
-        columns[str(name)] = _array(values)
-    lengths = {name: len(values) for name, values in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise DataError(f"the columns differ in length ({lengths}); give one value per row")
+    names = list(columns)
+    for name in names[1:]:
+        if len(columns[name]) != len(columns[names[0]]):
+            raise DataError(
+                f"columns {names[0]!r} and {name!r} differ in length; give one value per row"
+            )
     return Frame(columns, tuple(columns))
 
 
 def _array(values: Any) -> NDArray[Any]:
     """Plain numbers as they are, everything else as texts."""
-    plain = type(values) is np.ndarray and values.dtype.isnative and values.dtype.itemsize <= 8
-    return values if plain and values.dtype.kind in "biuf" else _texts(_cells(values))
+    if type(values) is np.ndarray and values.dtype.isnative:
+        if values.dtype.kind in "biuf" and values.dtype.itemsize <= 8:
+            return values
+        if values.dtype.kind == "U":
+            return values.astype(object)
+    return _texts(_cells(values))
 
 
 @dataclass(frozen=True)
@@ -245,6 +252,9 @@ class Frame:
     def attach(self, con: Any, positions: Sequence[int]) -> str | None:
         if not self.header:
             return None
+        if isinstance(self.data, dict):
+            con.register("frame", {f"c{i}": _array(self._column(i)) for i in positions})
+            return "frame"
         con.register("frame", self.data)
         return _named("frame", range(len(self.header)))
 

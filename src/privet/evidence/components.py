@@ -140,24 +140,22 @@ class TableEvidence:
         does not depend on it, and the caller's duty to know.
         """
         shape = tuple(self.cardinalities[i] - 1 for i in sets[0])
-        out, variance = np.zeros((*self.replicas, len(sets), *shape)), np.zeros(len(sets))
         layer = self.layers.get(sets.shape[1])
         if layer is None:
-            return out, variance
-        ranks = np.argsort(sets, axis=1, kind="stable")
-        at, found = layer.position(self._keys(np.take_along_axis(sets, ranks, axis=1)))
-        variance[found] = layer.variances[at[found]]
-        within = np.arange(int(np.prod(shape)))
-        patterns = ranks @ (sets.shape[1] ** np.arange(sets.shape[1]))
-        for pattern in np.unique(patterns[found]):
-            chosen = found & (patterns == pattern)
-            rank = ranks[np.argmax(chosen)]
-            flat = layer.values[..., layer.offsets[at[chosen]][:, None] + within]
-            stored = flat.reshape(*flat.shape[:-1], *(shape[i] for i in rank))
-            ahead = flat.ndim - 1
-            axes = [*range(ahead), *(np.argsort(rank) + ahead)]
-            out[..., chosen, *[slice(None)] * len(shape)] = stored.transpose(axes)
-        return out, variance
+            return np.zeros((*self.replicas, len(sets), *shape)), np.zeros(len(sets))
+        at, found = layer.position(self._keys(np.sort(sets, axis=1)))
+        index = layer.offsets[at].reshape(-1, *[1] * len(shape))
+        for axis, size in enumerate(shape):
+            # blocks are stored with their columns in ascending order: those behind this one
+            behind = np.where(sets > sets[:, axis : axis + 1], shape, 1).prod(axis=1)
+            along = np.arange(size).reshape(-1, *[1] * (len(shape) - axis - 1))
+            index = index + behind.reshape(-1, *[1] * len(shape)) * along
+        if found.all():
+            return layer.values[..., index], layer.variances[at]
+        out = layer.values[..., np.where(found.reshape(-1, *[1] * len(shape)), index, 0)]
+        missing: tuple[Any, ...] = (..., ~found, *[slice(None)] * len(shape))
+        out[missing] = 0.0
+        return out, np.where(found, layer.variances[at], 0.0)
 
     def coefficients(self, sets: Indices) -> tuple[Floats, dict[tuple[int, ...], Floats]]:
         """Total and components of all subsets of sets of one shape, as one array per set (for a
@@ -178,9 +176,10 @@ class TableEvidence:
                 inside = (slice(1, None) if i in subset else 0 for i in range(size))
                 where: tuple[Any, ...] = (..., *inside)
                 out[where] = values
-        copies = int(np.prod(self.replicas))
-        tiled = {subset: np.tile(values, copies) for subset, values in variances.items()}
-        return out.reshape(-1, *shape), tiled
+        if self.replicas:
+            copies = self.replicas[0]
+            variances = {subset: np.tile(values, copies) for subset, values in variances.items()}
+        return out.reshape(-1, *shape), variances
 
     def rows_of(self, tests: int) -> Floats:
         """The number of rows behind each of so many tests, at least one."""
