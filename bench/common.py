@@ -17,6 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+import pyarrow as pa
 
 import privet
 from privet.graph.graph import Graph
@@ -26,10 +27,14 @@ from privet.networks.network import Network
 RESULTS = Path(__file__).parent / "results"
 
 
-def table(network: Network, rows: int, seed: int) -> dict[str, np.ndarray]:
-    """A sample, as a dict of columns with the labels of the levels as cells."""
+def table(network: Network, rows: int, seed: int) -> pa.Table:
+    """A sample, as an Arrow table with the labels of the levels as cells."""
     codes = network.sample(rows, np.random.default_rng(seed))
-    return {name: np.array(network.levels[name])[codes[name]] for name in network.names}
+    columns = {
+        name: pa.DictionaryArray.from_arrays(codes[name], list(network.levels[name]))
+        for name in network.names
+    }
+    return pa.table(columns)
 
 
 def complete_graph(names: Sequence[str]) -> Graph:

@@ -33,7 +33,9 @@ def certify(
     """The certificate of a run that asks twice."""
     ledger = Ledger(":memory:")
     epsilon = budget.get("epsilon", 1.0)
-    run = ledger.begin(schema.name, epsilon=epsilon, delta=delta, method="counting")
+    run = ledger.begin(
+        schema.name, epsilon=epsilon, delta=delta, method="counting", unit=schema.unit
+    )
     data = {name: ["yes", "no"] * (rows // 2) + ["no"] * (rows % 2) for name in schema.names}
     releases: list[Release] = []
     with run:

@@ -22,11 +22,13 @@ from privet.errors import (
     PrivetError,
     SchemaError,
 )
+from privet.evidence import file as evidence_file
 from privet.ledger import Ledger, Run
 from privet.methods import registry
 from privet.output import FILES, Stage
+from privet.queries import Components, Release
 from privet.report import html
-from privet.schema import Column, Schema
+from privet.schema import Adjacency, Column, Schema
 from privet.trust.central import Curator
 
 NAMES = ("a", "b", "c")
@@ -156,6 +158,22 @@ def test_the_budget_is_kept_between_runs(tmp_path: Path) -> None:
     assert account is not None and [run.state for run in account.runs] == ["closed"] * 2
 
 
+@pytest.mark.parametrize(
+    "other",
+    [{"rows_per_person": 2}, {"adjacency": Adjacency.REPLACE_ONE, "rows": 4000}],
+    ids=["rows per person", "adjacency"],
+)
+def test_a_cap_does_not_mix_promises(other: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    Ledger(path).create("people", epsilon=20, delta=1e-6)
+    ask(ledger=path)
+    before = path.read_bytes()
+    with pytest.raises(BudgetError, match="another data set name"):
+        ask(schema=replace(SCHEMA, **other), ledger=path)
+    assert path.read_bytes() == before
+    ask(schema=replace(SCHEMA, name="others", **other), ledger=path)
+
+
 def test_an_error_in_the_middle_says_what_was_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     method = registry.get("interaction-pc")
 
@@ -195,6 +213,38 @@ def test_evidence_with_a_broken_certificate_is_refused() -> None:
     saved = ask().evidence
     with pytest.raises(EvidenceError, match="fresh copy"):
         privet.discover(evidence=replace(saved, certificate={"private": True}))
+
+
+EXACT = (
+    {"mechanism": "Exact()"},
+    {"variance": 0.0},
+    {"mechanism": "Exact()", "variance": 0.0},
+)
+
+
+@pytest.mark.parametrize("change", EXACT, ids=str)
+def test_exact_answers_under_a_promise_of_privacy_are_refused(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "evidence.json"
+    saved = ask().evidence
+    releases = (*saved.releases[:-1], replace(saved.releases[-1], **change))
+    path.write_text(evidence_file.to_json(replace(saved, releases=releases)))
+    with pytest.raises(EvidenceError, match="damaged"):
+        privet.discover(evidence=path)
+
+
+def test_answers_that_need_no_noise_are_not_refused(tmp_path: Path) -> None:
+    """Without privacy, and for what nobody can change: the number of rows under replace-one."""
+    free = ask(epsilon=None, private=False).evidence
+    paid = ask(schema=replace(SCHEMA, adjacency=Adjacency.REPLACE_ONE, rows=4000)).evidence
+    rows = Release(
+        query=Components(sets=((),)), values=np.array([4000]), variance=0.0, mechanism="Gaussian()"
+    )
+    for saved in (free, paid, replace(paid, releases=(rows, *paid.releases))):
+        path = tmp_path / "evidence.json"
+        path.write_text(evidence_file.to_json(saved))
+        assert len(evidence_file.load(path).releases) == len(saved.releases)
 
 
 def test_no_privacy(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_columns_that_cannot_be_used_are_left_out_and_named(tmp_path: Path):
     assert Schema.from_toml(text).names == ("fine",)
     out = [line for line in text.splitlines() if line.startswith("# left out")]
     assert len(out) == 4 and '"key\\\\"' in out[0]
-    assert "more than 50" in out[0] and "fewer than two" in out[1] and "no name" in out[3]
+    assert "more than 32" in out[0] and "fewer than two" in out[1] and "no name" in out[3]
 
 
 def test_odd_names_and_levels_survive(tmp_path: Path):

@@ -87,7 +87,9 @@ def searched(
     run = None
     if epsilon is not None:
         ledger = Ledger(tmp_path / "ledger.sqlite")
-        run = ledger.begin(schema.name, epsilon=epsilon, delta=1e-6, method="moment-pc")
+        run = ledger.begin(
+            schema.name, epsilon=epsilon, delta=1e-6, method="moment-pc", unit=schema.unit
+        )
     releases = moment_pc.measure(Curator.open(data, schema, run), settings)
     return moment_pc.search(schema, releases, settings).graph
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
@@ -103,6 +104,13 @@ def test_replace_one_carries_the_public_number_of_rows():
     assert Schema.from_toml(schema.to_toml()) == schema
 
 
+def test_the_unit_says_what_one_person_can_change():
+    schema = Schema.from_toml(EXAMPLE)
+    assert schema.unit == "add-remove, 2 row(s) per person"
+    public = replace(schema, adjacency=Adjacency.REPLACE_ONE, rows=1000, rows_per_person=1)
+    assert public.unit == "replace-one of 1000 rows, 1 row(s) per person"
+
+
 def column(body: str) -> str:
     return f'name = "d"\n[columns.a]\n{body}\n'
 
@@ -116,6 +124,9 @@ REFUSED = {
     "bad TOML": ('name = "d"\nrows 5', "line 2"),
     "no name": ("[columns.a]\n" + LEVELS, "no name"),
     "empty name": ('name = " "\n[columns.a]\n' + LEVELS, "' '"),
+    "space before the name": ('name = " d"\n[columns.a]\n' + LEVELS, "write 'd'"),
+    "space after the name": ('name = "d\\u00a0"\n[columns.a]\n' + LEVELS, "'d\\xa0'"),
+    "name is not NFC": ('name = "cafe\\u0301"\n[columns.a]\n' + LEVELS, "'cafe\\u0301'"),
     "name is a number": ("name = 3\n[columns.a]\n" + LEVELS, "3"),
     "no columns": ('name = "d"', "no columns"),
     "columns is a list": ('name = "d"\ncolumns = [1]', "[columns.NAME]"),
@@ -231,6 +242,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8
     ["a b", 'say "hi"', "it's", "x.y", "naïve", "\\n", "#", "a=b", "[k]", "\t", "\x00\x7f", "é😀"]
 )
 TIDY = NAMES.filter(lambda text: text == text.strip())
+DATASETS = NAMES.map(lambda text: normalize("NFC", text).strip()).filter(bool)
 FINITE = st.floats(-1e300, 1e300)
 
 
@@ -263,7 +275,7 @@ def schemas(draw: st.DrawFn) -> Schema:
     facts = st.sampled_from([f"{name}.{fact}" for name in names for fact in ("kind", "levels")])
     forbidden = {(a, b) for a in names for b in names if a != b and draw(st.booleans())}
     return Schema(
-        name=draw(NAMES.filter(str.strip)),
+        name=draw(DATASETS),
         columns=tuple(draw(columns(name)) for name in names),
         adjacency=Adjacency.ADD_REMOVE if public is None else Adjacency.REPLACE_ONE,
         rows=public,

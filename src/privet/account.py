@@ -19,6 +19,7 @@ from privet.accounting import (
     epsilon_of,
     exchange,
 )
+from privet.errors import BudgetError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,17 +57,31 @@ class RunRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """A data set's cap and all that was charged to it."""
+    """A data set's cap and all that was charged to it.
+
+    ``unit`` is what one person can change, as the first run said it; before that it is None.
+    """
 
     dataset: str
     epsilon: float
     delta: float
+    unit: str | None
     cap: Fraction
     runs: tuple[RunRecord, ...]
 
     @property
     def currency(self) -> Currency:
         return currency_for(self.delta)
+
+    def check_unit(self, unit: str) -> None:
+        """Amounts add up only if they promise the same to the same people."""
+        if self.unit not in (None, unit):
+            raise BudgetError(
+                f"this run promises by {unit!r}, but the runs on data set {self.dataset!r} promise "
+                f"by {self.unit!r}, and one cap cannot add up the two; use another data set name "
+                f"if these are other people; else keep adjacency (with its rows) and "
+                f"rows_per_person as they were"
+            )
 
     def used(self, currency: Currency) -> Fraction:
         return sum((run.charge(currency) for run in self.runs), Fraction(0))
@@ -109,6 +124,10 @@ def sufficient_epsilon(needed: Fraction, delta: Number) -> float:
     while budget_for(epsilon, delta) < needed:
         epsilon = shorten(math.nextafter(epsilon, math.inf), ROUND_CEILING)
     return epsilon
+
+
+def spell(value: float) -> str:
+    return repr(value).removesuffix(".0")  # every digit: the command must be enough
 
 
 def shorten(value: float, rounding: str) -> float:

@@ -168,7 +168,7 @@ def measure(
         return Saved(schema=known, releases=releases, certificate=dict(promise))
     Curator.open(data, known, None)  # holds the header against the schema; reads no row
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    run = book.begin(known.name, epsilon=epsilon, delta=delta, method=chosen.name)
+    run = book.begin(known.name, epsilon=epsilon, delta=delta, method=chosen.name, unit=known.unit)
     with _told(run), run:
         releases = chosen.measure(Curator.open(data, known, run), settings)
     account = book.account(known.name)

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privet.errors import DataError
-from privet.schema import CHOICE, Column, Schema
+from privet.schema import CHOICE, Column, Schema, clean_name
 from privet.schema_text import READ, schema_to_toml, toml_text
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 FEW = 12  # distinct values up to which a column of numbers is taken for one of levels
-MOST = 50  # distinct texts up to which a draft lists them all
+MOST = 32  # distinct texts up to which a draft lists them all: what tables serve
 MISSING = ("", "na", "nan", "null", "?")
 NOTE = f"""\
 # DRAFT. To write it, Privet looked at the data without paying for it from any privacy budget.
@@ -66,7 +66,7 @@ def draft(path: str | Path) -> str:
             f"{str(path)!r} has no column that varies over numbers or over at most {MOST} texts; "
             f"write a schema by hand"
         )
-    name = Path(path.stem).stem if path.suffix == ".gz" else path.stem
+    name = clean_name(Path(path.stem).stem if path.suffix == ".gz" else path.stem)
     schema = Schema(name=name, columns=tuple(columns), unconfirmed=tuple(unconfirmed))
     return schema_to_toml(schema, NOTE) + "".join(f"\n{line}\n" for line in left_out)
 

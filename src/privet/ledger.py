@@ -16,6 +16,7 @@ import secrets
 import shlex
 import sqlite3
 import sys
+import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
-from privet.account import Account, Entry, RunRecord, shorten, sufficient_epsilon
+from privet.account import Account, Entry, RunRecord, shorten, spell, sufficient_epsilon
 from privet.accounting import (
     Currency,
     Number,
@@ -41,7 +42,8 @@ FORMAT = 1
 BUSY_SECONDS = 5.0
 MEMORY = ":memory:"
 TABLES = (
-    "CREATE TABLE caps (dataset TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL)",
+    "CREATE TABLE caps (dataset TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL,"
+    " unit TEXT)",
     "CREATE TABLE runs (id TEXT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES caps (dataset),"
     " started TEXT NOT NULL, method TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,"
     " budget TEXT NOT NULL, state TEXT NOT NULL)",
@@ -117,7 +119,7 @@ class Ledger:
                 raise BudgetError(
                     f"epsilon {float(eps):g} at delta {float(dlt):g} does not cover what data set "
                     f"{dataset!r} has already spent; grant at least --epsilon "
-                    f"{_text(sufficient_epsilon(used, dlt))}"
+                    f"{spell(sufficient_epsilon(used, dlt))}"
                 )
             _set_cap(db, dataset, eps, dlt)
 
@@ -134,9 +136,9 @@ class Ledger:
             names = [row[0] for row in db.execute("SELECT dataset FROM caps ORDER BY dataset")]
             return tuple(found for name in names if (found := _account(db, name)))
 
-    def begin(self, dataset: str, *, epsilon: Number, delta: Number, method: str) -> Run:
+    def begin(self, dataset: str, *, epsilon: Number, delta: Number, method: str, unit: str) -> Run:
         """Reserve the whole budget of a run, or refuse. A data set without a cap gets this
-        budget as its cap."""
+        budget as its cap. ``unit`` (``Schema.unit``) must be that of the runs before."""
         eps, dlt = check_budget(epsilon, delta)
         budget = budget_for(eps, dlt)
         identity, now = secrets.token_hex(8), datetime.now(UTC).isoformat(timespec="seconds")
@@ -145,7 +147,9 @@ class Ledger:
             if account is None:
                 _set_cap(db, dataset, eps, dlt)
             else:
+                account.check_unit(unit)
                 self._check_fits(account, eps, dlt, budget)
+            db.execute("UPDATE caps SET unit = ? WHERE dataset = ?", (unit, dataset))
             db.execute(
                 "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, 'open')",
                 (identity, dataset, now, method, str(eps), str(dlt), str(budget)),
@@ -175,9 +179,9 @@ class Ledger:
         raise BudgetError(f"{problem}, or allow it with: {command}")
 
     def _grant_command(self, account: Account, epsilon: float, delta: float) -> str:
-        words = f"privet ledger grant {shlex.quote(account.dataset)} --epsilon {_text(epsilon)}"
+        words = f"privet ledger grant {shlex.quote(account.dataset)} --epsilon {spell(epsilon)}"
         if delta != account.delta:
-            words += f" --delta {_text(delta)}"
+            words += f" --delta {spell(delta)}"
         return words + self._option()
 
     def _option(self) -> str:
@@ -210,7 +214,7 @@ class Ledger:
 class Run:
     """One run's filter: refuses what exceeds the run's own budget, records the rest on disk.
 
-    As a context manager it closes itself, also after an error.
+    As a context manager it closes itself, also after an error. Threads may share it.
     """
 
     def __init__(
@@ -230,12 +234,8 @@ class Run:
         self.budget, self.left, self.set_cap = budget, budget, set_cap
         self.currency: Currency = currency_for(delta)
         self.closed = False
-        self._ledger, self._delta = ledger, delta
-        self._entries: list[Entry] = []
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        return tuple(self._entries)
+        self.entries: tuple[Entry, ...] = ()
+        self._ledger, self._delta, self._lock = ledger, delta, threading.Lock()
 
     @property
     def spent(self) -> Fraction:
@@ -249,34 +249,40 @@ class Run:
     def spend(self, cost: Fraction, *, what: str) -> None:
         """Charge ``cost`` or refuse; when this returns the charge is on disk. ``what`` is public.
 
-        Called before the rows are looked at.
+        Called before the rows are looked at. What is left is summed up on disk, in the
+        transaction that writes: another thread or a forked process may have spent meanwhile.
         """
-        unit = "rho" if self.currency == "zcdp" else "epsilon"
-        if self.closed:
-            raise BudgetError(f"{what} was asked of a run that is closed; begin another run")
-        if not 0 < cost <= self.left:
+        entry = Entry(what=what, cost=Fraction(cost))
+        with self._lock:
+            if self.closed:
+                raise BudgetError(f"{what} was asked of a run that is closed; begin another run")
+            with self._ledger._transaction() as db:
+                _check_open(db, self.id)
+                before = _entries(db, self.id)
+                left = self.budget - sum(e.cost for e in before)
+                self._check_affordable(entry, left)
+                values = (self.id, len(before), what, str(entry.cost))
+                db.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", values)
+            self.left, self.entries = left - entry.cost, (*before, entry)
+
+    def _check_affordable(self, entry: Entry, left: Fraction) -> None:
+        if not 0 < entry.cost <= left:
             raise BudgetError(
-                f"{what} costs {unit} {float(cost):.6g}, but {float(self.left):.6g} of "
-                f"{float(self.budget):.6g} is left in this run; ask fewer or cheaper questions, "
-                f"or begin a run with a larger epsilon"
+                f"{entry.what} costs {'rho' if self.currency == 'zcdp' else 'epsilon'} "
+                f"{float(entry.cost):.6g}, but {float(left):.6g} of {float(self.budget):.6g} is "
+                f"left in this run; ask fewer or cheaper questions, or begin a run with a larger "
+                f"epsilon"
             )
-        with self._ledger._transaction() as db:
-            _check_open(db, self.id)
-            db.execute(
-                "INSERT INTO entries VALUES (?, ?, ?, ?)",
-                (self.id, len(self._entries), what, str(Fraction(cost))),
-            )
-        self.left -= cost
-        self._entries.append(Entry(what=what, cost=Fraction(cost)))
 
     def close(self) -> None:
         """Give back what was not spent. Closing twice does no harm."""
-        if self.closed:
-            return
-        with self._ledger._transaction() as db:
-            _check_open(db, self.id)
-            db.execute("UPDATE runs SET state = 'closed' WHERE id = ?", (self.id,))
-        self.closed = True
+        with self._lock:
+            if self.closed:
+                return
+            with self._ledger._transaction() as db:
+                _check_open(db, self.id)
+                db.execute("UPDATE runs SET state = 'closed' WHERE id = ?", (self.id,))
+            self.closed = True
 
     def __enter__(self) -> Self:
         return self
@@ -285,15 +291,12 @@ class Run:
         self.close()
 
 
-def _text(value: float) -> str:
-    return repr(value).removesuffix(".0")  # every digit: the command must be enough
-
-
 def _account(db: sqlite3.Connection, dataset: str) -> Account | None:
-    found = db.execute("SELECT epsilon, delta FROM caps WHERE dataset = ?", (dataset,)).fetchone()
+    cap = "SELECT epsilon, delta, unit FROM caps WHERE dataset = ?"
+    found = db.execute(cap, (dataset,)).fetchone()
     if found is None:
         return None
-    eps, dlt = map(Fraction, found)
+    eps, dlt, unit = Fraction(found[0]), Fraction(found[1]), found[2]
     rows = db.execute(
         "SELECT id, started, method, epsilon, delta, budget, state FROM runs"
         " WHERE dataset = ? ORDER BY rowid",
@@ -303,6 +306,7 @@ def _account(db: sqlite3.Connection, dataset: str) -> Account | None:
         dataset=dataset,
         epsilon=float(eps),
         delta=float(dlt),
+        unit=unit,
         cap=budget_for(eps, dlt),
         runs=tuple(_record(db, row) for row in rows),
     )
@@ -310,9 +314,6 @@ def _account(db: sqlite3.Connection, dataset: str) -> Account | None:
 
 def _record(db: sqlite3.Connection, row: tuple[Any, ...]) -> RunRecord:
     identity, when, method, epsilon, delta, budget, state = row
-    entries = db.execute(
-        "SELECT what, cost FROM entries WHERE run = ? ORDER BY position", (identity,)
-    )
     return RunRecord(
         id=identity,
         when=when,
@@ -322,15 +323,24 @@ def _record(db: sqlite3.Connection, row: tuple[Any, ...]) -> RunRecord:
         state=state,
         currency=currency_for(Fraction(delta)),
         reserved=Fraction(budget),
-        entries=tuple(Entry(what=what, cost=Fraction(cost)) for what, cost in entries),
+        entries=_entries(db, identity),
     )
+
+
+def _entries(db: sqlite3.Connection, run: str) -> tuple[Entry, ...]:
+    found = db.execute("SELECT what, cost FROM entries WHERE run = ? ORDER BY position", (run,))
+    return tuple(Entry(what=what, cost=Fraction(cost)) for what, cost in found)
 
 
 def _set_cap(db: sqlite3.Connection, dataset: str, epsilon: Fraction, delta: Fraction) -> None:
     if not dataset:
         raise LedgerError("a data set needs a name to have a budget; give one in the schema")
     values = (dataset, str(epsilon), str(delta))
-    db.execute("INSERT OR REPLACE INTO caps VALUES (?, ?, ?)", values)
+    db.execute(
+        "INSERT INTO caps (dataset, epsilon, delta) VALUES (?, ?, ?) ON CONFLICT (dataset)"
+        " DO UPDATE SET epsilon = excluded.epsilon, delta = excluded.delta",
+        values,
+    )
 
 
 def _check_open(db: sqlite3.Connection, identity: str) -> None:
@@ -344,7 +354,7 @@ def _check_open(db: sqlite3.Connection, identity: str) -> None:
 
 def _connect(path: str) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
-    db.execute("PRAGMA synchronous = FULL")
+    db.execute("PRAGMA synchronous = EXTRA")  # the directory too: no commit is undone by a crash
     return db
 
 

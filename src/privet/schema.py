@@ -13,6 +13,7 @@ import enum
 import itertools
 import math
 import tomllib
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -198,6 +199,13 @@ class Schema:
                 f"the schema has name = {self.name!r}; give the data set a name, because its "
                 f"privacy budget is kept under it"
             )
+        tidy = unicodedata.normalize("NFC", self.name).strip()
+        if self.name != tidy:
+            raise SchemaError(
+                f"the schema has name = {self.name!a}, but a name has no spaces around it and is "
+                f"in Unicode NFC, so that one data set cannot have two privacy budgets; write "
+                f"{tidy!r}"
+            )
         if not self.columns:
             raise SchemaError(
                 f"schema {self.name!r} has no columns; "
@@ -234,6 +242,12 @@ class Schema:
             )
         if self.rows is not None and (_not_whole(self.rows) or self.rows < 1):
             raise SchemaError(f"rows = {self.rows!r}; it must be a whole number of at least 1")
+
+    @property
+    def unit(self) -> str:
+        """What one person can change: promises for different units do not add up."""
+        size = "" if self.rows is None else f" of {self.rows} rows"
+        return f"{self.adjacency.value}{size}, {self.rows_per_person} row(s) per person"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -292,6 +306,11 @@ class Schema:
         from privet.schema_text import schema_to_dict
 
         return schema_to_dict(self)
+
+
+def clean_name(name: str) -> str:
+    """The name as a schema takes it: one spelling, no spaces around it."""
+    return unicodedata.normalize("NFC", name).strip()
 
 
 def check_kind(column: str, kind: object) -> None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from privet.errors import DataError, OutputError
 from privet.graph.io import to_json
 from privet.networks import LinearGaussian, Network, load, random_linear_gaussian, random_network
+from privet.schema import clean_name
 
 Model = Network | LinearGaussian
 
@@ -93,7 +94,7 @@ def _check(rows: int, seed: int, output: str | Path, force: bool) -> Simulated:
 def _write(model: Model, rows: int, rng: np.random.Generator, files: Simulated) -> Simulated:
     """Write beside the targets and move into place at the end: no half-written files."""
     folder = files.data.parent
-    schema = model.schema(files.data.stem)
+    schema = model.schema(clean_name(files.data.stem))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".privet-") as scratch:

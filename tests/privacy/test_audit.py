@@ -64,7 +64,9 @@ def encoded(table: list[tuple[int, int]]) -> MemoryRows:
 
 def private_run(rows: Rows) -> tuple[Release, ...]:
     """Everything that one run of interaction-pc releases, paid from a fresh budget."""
-    run = Ledger(":memory:").begin("audited", epsilon=EPSILON, delta=DELTA, method="audit")
+    run = Ledger(":memory:").begin(
+        "audited", epsilon=EPSILON, delta=DELTA, method="audit", unit=SCHEMA.unit
+    )
     return interaction_pc.measure(Curator(vault=Reopened(rows, run), run=run), Settings())
 
 

@@ -7,6 +7,8 @@ import shlex
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from fractions import Fraction
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from privet.errors import BudgetError, LedgerError
 from privet.ledger import Ledger, Run, default_path
 
 TENTH = Fraction(1, 10)
+UNIT = "add-remove, 1 row(s) per person"
 
 
 @pytest.fixture
@@ -28,7 +31,7 @@ def book(tmp_path: Path) -> Ledger:
 
 
 def pure(book: Ledger, epsilon: float = 1, dataset: str = "people") -> Run:
-    return book.begin(dataset, epsilon=epsilon, delta=0, method="test")
+    return book.begin(dataset, epsilon=epsilon, delta=0, method="test", unit=UNIT)
 
 
 # --- one run ----------------------------------------------------------------------------------
@@ -48,7 +51,7 @@ def test_ten_tenths_fit_into_one_and_no_more(book: Ledger) -> None:
 @given(st.lists(st.fractions(0, 1, max_denominator=50), max_size=12))
 def test_the_filter_is_exact(costs: list[Fraction]) -> None:
     """Every charge that fits is taken and every other refused, whatever came before."""
-    with Ledger(":memory:").begin("people", epsilon=1, delta=0, method="test") as run:
+    with Ledger(":memory:").begin("people", epsilon=1, delta=0, method="test", unit=UNIT) as run:
         spent = Fraction(0)
         for cost in costs:
             if 0 < cost <= 1 - spent:
@@ -89,10 +92,40 @@ def test_a_run_closes_itself_after_an_error(book: Ledger) -> None:
     assert book.account("people").spent == TENTH
 
 
+def test_threads_cannot_spend_more_than_there_is(book: Ledger) -> None:
+    """Sixteen charges of a quarter: exactly four fit, whoever comes first."""
+    run = pure(book)
+
+    def charge(i: int) -> bool:
+        try:
+            run.spend(Fraction(1, 4), what=f"question {i}")
+        except BudgetError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sum(threads.map(charge, range(16))) == 4
+    (record,) = book.account("people").runs
+    assert record.spent == run.spent == 1 and run.left == 0
+    assert record.entries == run.entries
+
+
+def test_the_charges_on_disk_decide_not_those_in_memory(book: Ledger) -> None:
+    """As in a forked process: the run is there twice, and neither knows what the other spent."""
+    run = pure(book)
+    twin = copy(run)
+    run.spend(Fraction(3, 4), what="first")
+    with pytest.raises(BudgetError, match=r"second costs epsilon 0\.5, but 0\.25 of 1 is left"):
+        twin.spend(Fraction(1, 2), what="second")
+    twin.spend(Fraction(1, 4), what="third")
+    assert twin.left == 0 and [entry.what for entry in twin.entries] == ["first", "third"]
+    assert book.account("people").runs[0].entries == twin.entries
+
+
 def test_the_first_run_sets_the_cap(book: Ledger) -> None:
-    with book.begin("people", epsilon=1, delta=1e-6, method="pc") as first:
+    with book.begin("people", epsilon=1, delta=1e-6, method="pc", unit=UNIT) as first:
         assert first.set_cap and first.currency == "zcdp" and first.budget == rho_for(1, 1e-6)
-    with book.begin("people", epsilon=1, delta=1e-6, method="pc") as second:
+    with book.begin("people", epsilon=1, delta=1e-6, method="pc", unit=UNIT) as second:
         assert not second.set_cap
     account = book.account("people")
     assert (account.epsilon, account.delta, account.currency) == (1.0, 1e-6, "zcdp")
@@ -100,7 +133,7 @@ def test_the_first_run_sets_the_cap(book: Ledger) -> None:
 
 
 def test_records(book: Ledger) -> None:
-    with book.begin("people", epsilon=0.5, delta=1e-6, method="interaction-pc") as run:
+    with book.begin("people", epsilon=0.5, delta=1e-6, method="interaction-pc", unit=UNIT) as run:
         run.spend(run.budget / 2, what="pairs")
     (record,) = book.account("people").runs
     assert record.id == run.id and record.method == "interaction-pc" and record.state == "closed"
@@ -116,7 +149,7 @@ def test_records(book: Ledger) -> None:
 
 def refusal(book: Ledger, **budget: float) -> str:
     with pytest.raises(BudgetError) as caught:
-        book.begin("the people", **budget, method="test")
+        book.begin("the people", **budget, method="test", unit=UNIT)
     return str(caught.value)
 
 
@@ -149,17 +182,17 @@ def obey(book: Ledger, message: str) -> None:
 def test_a_run_beyond_the_cap_is_refused_and_the_named_command_allows_it(
     book: Ledger, cap: tuple[float, float], ask: tuple[float, float]
 ) -> None:
-    with book.begin("the people", epsilon=cap[0], delta=cap[1], method="test") as run:
+    with book.begin("the people", epsilon=cap[0], delta=cap[1], method="test", unit=UNIT) as run:
         run.spend(run.budget * Fraction(4, 5), what="most of it")
     before = book.account("the people")
     message = refusal(book, epsilon=ask[0], delta=ask[1])
     assert "'the people'" in message and book.account("the people") == before
     obey(book, message)
-    book.begin("the people", epsilon=ask[0], delta=ask[1], method="test").close()
+    book.begin("the people", epsilon=ask[0], delta=ask[1], method="test", unit=UNIT).close()
 
 
 def test_the_refusal_says_what_was_asked_and_what_is_left(book: Ledger) -> None:
-    with book.begin("the people", epsilon=1, delta=0, method="test") as run:
+    with book.begin("the people", epsilon=1, delta=0, method="test", unit=UNIT) as run:
         run.spend(Fraction(3, 4), what="question")
     message = refusal(book, epsilon=0.5, delta=0)
     assert "asks for epsilon 0.5" in message
@@ -185,13 +218,15 @@ def test_reservations_of_open_runs_count(book: Ledger) -> None:
 )
 def test_what_is_said_to_be_left_can_be_had(delta: float, cap: float, share: Fraction) -> None:
     book = Ledger(":memory:")
-    with book.begin("people", epsilon=cap, delta=delta, method="test") as run:
+    with book.begin("people", epsilon=cap, delta=delta, method="test", unit=UNIT) as run:
         run.spend(run.budget * share, what="question")
     left = book.account("people").left_epsilon
     with pytest.raises(BudgetError, match="left of its cap"):
-        book.begin("people", epsilon=max(left * 1.000001, 1e-12), delta=delta, method="test")
+        book.begin(
+            "people", epsilon=max(left * 1.000001, 1e-12), delta=delta, method="test", unit=UNIT
+        )
     if left > 0:  # nothing is left when delta alone is worth more than the rest
-        book.begin("people", epsilon=left, delta=delta, method="test")
+        book.begin("people", epsilon=left, delta=delta, method="test", unit=UNIT)
 
 
 def test_a_pure_run_on_a_zcdp_cap_is_charged_half_its_squares(book: Ledger) -> None:
@@ -239,10 +274,44 @@ def test_bad_budgets_write_nothing(book: Ledger) -> None:
         with pytest.raises(BudgetError):
             book.create("people", epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
         with pytest.raises(BudgetError):
-            book.begin("people", epsilon=epsilon, delta=delta, method="test")  # type: ignore[arg-type]
+            book.begin("people", epsilon=epsilon, delta=delta, method="test", unit=UNIT)  # type: ignore[arg-type]
     with pytest.raises(LedgerError, match="needs a name"):
         book.create("", epsilon=1, delta=0)
     assert book.accounts() == ()
+
+
+OTHER_UNITS = (
+    "add-remove, 2 row(s) per person",
+    "replace-one of 1000 rows, 1 row(s) per person",
+)
+
+
+@pytest.mark.parametrize("unit", OTHER_UNITS)
+@pytest.mark.parametrize("created", [True, False])
+def test_a_cap_is_for_one_unit_only(book: Ledger, unit: str, created: bool) -> None:
+    if created:
+        book.create("people", epsilon=1, delta=0)
+        assert book.account("people").unit is None
+    pure(book).close()
+    book.grant("people", epsilon=3)
+    before = book.account("people")
+    assert before.unit == UNIT
+    with pytest.raises(BudgetError) as caught:
+        book.begin("people", epsilon=1, delta=0, method="test", unit=unit)
+    for said in (unit, UNIT, "'people'", "another data set name", "rows_per_person"):
+        assert said in str(caught.value)
+    assert book.account("people") == before
+    book.begin("other people", epsilon=1, delta=0, method="test", unit=unit).close()
+    pure(book).close()
+
+
+def test_a_refused_first_run_sets_no_unit(book: Ledger) -> None:
+    book.create("people", epsilon=1, delta=0)
+    with pytest.raises(BudgetError):
+        pure(book, 2)
+    assert book.account("people").unit is None
+    book.begin("people", epsilon=1, delta=0, method="test", unit=OTHER_UNITS[0]).close()
+    assert book.account("people").unit == OTHER_UNITS[0]
 
 
 def test_accounts_are_separate_and_sorted(book: Ledger) -> None:
@@ -269,6 +338,13 @@ def test_a_charge_is_on_disk_when_spend_returns(book: Ledger) -> None:
     assert Ledger(book.path).account("people").runs[0].entries == run.entries
 
 
+def test_a_commit_outlives_a_crash_of_the_system(book: Ledger) -> None:
+    """EXTRA (3) syncs the directory too, so that a journal cannot come back and undo a charge."""
+    for owner in (book, Ledger(":memory:")):
+        with owner._transaction() as db:
+            assert db.execute("PRAGMA synchronous").fetchone() == (3,)
+
+
 def python(code: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, text=True
@@ -284,7 +360,7 @@ print("ready", flush=True)
 while not __import__("os").path.exists(sys.argv[2]):
     pass
 try:
-    book.begin("people", epsilon=1, delta=1e-6, method="race")
+    book.begin("people", epsilon=1, delta=1e-6, method="race", unit=sys.argv[-1])
     print("won")
 except BudgetError:
     print("lost")
@@ -293,7 +369,7 @@ except BudgetError:
 
 def test_of_processes_that_race_for_one_budget_exactly_one_wins(tmp_path: Path) -> None:
     gun = tmp_path / "go"
-    racers = [python(RACER, str(tmp_path / "ledger.sqlite"), str(gun)) for _ in range(4)]
+    racers = [python(RACER, str(tmp_path / "ledger.sqlite"), str(gun), UNIT) for _ in range(4)]
     for racer in racers:
         assert racer.stdout is not None and racer.stdout.readline() == "ready\n"
     gun.touch()
@@ -305,7 +381,7 @@ KILLED = """
 import os, sys
 from fractions import Fraction
 from privet.ledger import Ledger
-run = Ledger(sys.argv[1]).begin("people", epsilon=0.5, delta=0, method="killed")
+run = Ledger(sys.argv[1]).begin("people", epsilon=0.5, delta=0, method="killed", unit=sys.argv[-1])
 run.spend(Fraction(1, 10), what="question")
 os._exit(9)
 """
@@ -313,7 +389,7 @@ os._exit(9)
 
 def test_a_killed_process_loses_its_reservation_and_no_more(book: Ledger) -> None:
     book.create("people", epsilon=1, delta=0)
-    process = python(KILLED, str(book.path))
+    process = python(KILLED, str(book.path), UNIT)
     process.communicate(timeout=60)
     assert process.returncode == 9
     account = book.account("people")

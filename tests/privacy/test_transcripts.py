@@ -99,7 +99,9 @@ def events(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> list[Heard]:
 
 
 def begin(ledger: Ledger, delta: float = 1e-6, epsilon: float = 1.0) -> Run:
-    return ledger.begin("people", epsilon=epsilon, delta=delta, method="interaction-pc")
+    return ledger.begin(
+        "people", epsilon=epsilon, delta=delta, method="interaction-pc", unit=SCHEMA.unit
+    )
 
 
 def measure(run: Run, schema: Schema = SCHEMA) -> tuple[Release, ...]:

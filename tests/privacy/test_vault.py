@@ -75,7 +75,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 @pytest.fixture
 def run(ledger: Ledger) -> Run:
-    return ledger.begin("people", epsilon=100, delta=1e-6, method="test")
+    return ledger.begin("people", epsilon=100, delta=1e-6, method="test", unit=SCHEMA.unit)
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_a_refused_check_costs_nothing(name: str, run: Run, events: list[str]) -
 
 @DOORS
 def test_a_refused_charge_reads_nothing(name: str, ledger: Ledger, events: list[str]) -> None:
-    poor = ledger.begin("people", epsilon=0.01, delta=1e-6, method="test")
+    poor = ledger.begin("people", epsilon=0.01, delta=1e-6, method="test", unit=SCHEMA.unit)
     with pytest.raises(BudgetError):
         door(name, Vault(DATA, SCHEMA, poor), Watched(events))
     assert events == ["check"] and poor.spent == 0
@@ -198,7 +198,7 @@ def test_a_budget_buys_no_exact_answer(run: Run, events: list[str]) -> None:
 
 
 def test_gaussian_noise_needs_delta(ledger: Ledger, events: list[str]) -> None:
-    pure = ledger.begin("people", epsilon=1, delta=0, method="test")
+    pure = ledger.begin("people", epsilon=1, delta=0, method="test", unit=SCHEMA.unit)
     with pytest.raises(BudgetError, match="delta"):
         Vault(DATA, SCHEMA, pure).release(Counts(("a",)), Gaussian(rho=ONE))
     assert events == []

@@ -49,8 +49,9 @@ def add(parsers: Subparsers) -> None:
     search = parser.add_argument_group("search")
     search.add_argument("--method", default="auto", metavar="NAME", help="see `privet methods`")
     search.add_argument(
-        "--alpha", type=float, metavar="A", help="smaller keeps fewer edges (2 / (columns - 1))"
-    )
+        "--alpha", type=float, metavar="A",
+        help="smaller keeps fewer edges (2 / (columns - 1), at most 0.2)",
+    )  # fmt: skip
     search.add_argument(
         "--max-order", type=int, default=2, metavar="K", help="most columns to condition on (2)"
     )

@@ -111,6 +111,8 @@ def _amounts(account: Account) -> tuple[float, float]:
 
 def _print_runs(account: Account) -> None:
     out = console()
+    if account.unit is not None:
+        out.print(f"The promise is to each person by: {account.unit}.", soft_wrap=True)
     for run in account.runs:
         unit = "rho" if run.currency == "zcdp" else "epsilon"
         out.print(
@@ -131,6 +133,7 @@ def _facts(account: Account) -> dict[str, Any]:
         "dataset": account.dataset,
         "epsilon": account.epsilon,
         "delta": account.delta,
+        "unit": account.unit,
         "spent_epsilon": account.spent_epsilon,
         "left_epsilon": account.left_epsilon,
         "runs": [_run_facts(run) for run in account.runs],

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from privet.schema import Schema
 
 
+FIGURES = ("typical", "best", "worst")
+
+
 def add(parsers: Subparsers) -> None:
     parser = command(
         parsers, "plan", "say which effects a budget can detect; looks at no data, costs nothing"
@@ -40,7 +43,11 @@ def run(args: argparse.Namespace) -> None:
     made = plan(schema, size, args.epsilon, args.delta)
     needed, problem = _needed(schema, size, args)
     if args.json:
-        print_json({**asdict(made), "epsilon_for_effect": needed})
+        lines = [
+            {key: None if key in FIGURES and value > 1 else value for key, value in line.items()}
+            for line in asdict(made)["lines"]
+        ]
+        print_json({**asdict(made), "lines": lines, "epsilon_for_effect": needed})
         return
     figures = ("typical pair", "best pair", "worst pair")
     out = table("given", "effect", *figures, right=figures)

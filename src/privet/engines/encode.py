@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.engines.memory import MemoryRows
-from privet.engines.source import Source, connection
+from privet.engines.source import NUMBERS, Source, connection
 from privet.errors import DataError
 from privet.schema import Column, Schema
 
@@ -27,8 +26,6 @@ Arrays = dict[str, NDArray[Any]]
 
 # what Python's str.strip removes, since the schema strips its levels that way
 SPACES = "".join(chr(i) for i in range(0x3001) if chr(i).isspace())
-NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT",
-           "UINTEGER", "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")  # fmt: skip
 UNREADABLE = (
     "the data could not be read to its end; check that the file is still there and complete, "
     "and that there is enough memory. The charge for this answer stays"
@@ -75,17 +72,15 @@ class Encoder:
         return found
 
     def _read(self, source: Source, wanted: dict[str, str]) -> Arrays:
-        """DuckDB reads the source, or, where it stumbles over a cell, plain Python does."""
-        places = tuple(self.positions.values())
-        # perhaps a malformed cell is at fault, so the message must not be shown
-        with suppress(Exception), connection() as con:
-            item = source.attach(con, places)
-            if item is not None:
-                return self._select(con, item, wanted)
+        """All rows. What fails here is the machine or the file, not a cell; and since a message
+        might quote one all the same, there is one constant text."""
         try:
             with connection() as con:
+                item = source.attach()
+                if item is not None:
+                    return self._select(con, item, wanted)
                 parts = []
-                for block in source.blocks(places):
+                for block in source.blocks(tuple(self.positions.values())):
                     con.register("block", block)
                     parts.append(self._select(con, "block", wanted))
             return {name: _joined([part[name] for part in parts]) for name in wanted}

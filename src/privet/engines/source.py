@@ -1,8 +1,10 @@
 """Where a table comes from. Opening a source reads its header, which is public, and no row.
 
-Each source can be read in two ways. ``attach`` gives DuckDB something to scan quickly; DuckDB
-may stumble over a malformed cell. Then ``blocks`` reads the same columns as texts in plain
-Python, where no cell can raise an error: an error would be an answer that nobody paid for.
+How a column is read follows from its type alone, which is public, and never from a cell: if one
+odd cell could switch to another reader, it would change how everybody else's cells are spelt.
+And no cell can raise an error, because an error is an answer that nobody paid for. So Parquet
+is left to DuckDB, for the types on which it cannot stumble; all else becomes arrays of numbers
+or of texts here, cell by cell.
 
 The data set is the table *as parsed*, and a record is a parsed row. A CSV file is read with the
 delimiter that its header line shows and ``"`` for quotes; a short row lacks its last cells, the
@@ -24,17 +26,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
+from privet.engines.cells import TYPES, as_array, as_texts
 from privet.errors import DataError
 from privet.schema import Schema, did_you_mean
 
-Block = dict[str, NDArray[np.object_]]
+Block = dict[str, NDArray[Any]]
 
 BLOCK_ROWS = 100_000
 HEADER_LIMIT = 1 << 24
 DELIMITERS = (",", "\t", ";", "|")
+NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT",
+           "UINTEGER", "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")  # fmt: skip
 KINDS = "a CSV or Parquet file, a pandas or polars DataFrame, a pyarrow or Ibis table or a dict"
 
 
@@ -47,8 +51,11 @@ class Source(Protocol):
     @property
     def header(self) -> tuple[str, ...]: ...
 
-    def attach(self, con: Any, positions: Sequence[int]) -> str | None:
-        """What SQL can select the columns from, or None where only ``blocks`` is right."""
+    def odd_type(self, position: int) -> str | None:
+        """The type of a column if it is neither number, truth value nor text."""
+
+    def attach(self) -> str | None:
+        """What SQL can select the columns from; None if they come in ``blocks``."""
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]: ...
 
@@ -58,12 +65,11 @@ def open_source(data: object, schema: Schema) -> tuple[Source, dict[str, int]]:
     source = _source(data, schema.names)
     seen: set[str] = set()
     for name in source.header:
-        if name in seen:
+        if name in seen and name in schema.names:  # other names may be cells, without a header
             raise DataError(
                 f"{source.label} has two columns named {name!r}; rename or remove one of them"
             )
-        if name:
-            seen.add(name)
+        seen.add(name)
     positions = {name: i for i, name in enumerate(source.header)}
     for name in schema.names:
         if name not in positions:
@@ -71,6 +77,11 @@ def open_source(data: object, schema: Schema) -> tuple[Source, dict[str, int]]:
                 f"column {name!r} of schema {schema.name!r} is not in the header of "
                 f"{source.label}{did_you_mean(name, source.header)}; "
                 f"correct the schema or choose other data"
+            )
+        if kind := source.odd_type(positions[name]):
+            raise DataError(
+                f"column {name!r} of {source.label} has the type {kind}, which is neither number, "
+                f"truth value nor text; turn it into one of these before"
             )
     return source, {name: positions[name] for name in schema.names}
 
@@ -89,6 +100,9 @@ def connection() -> Any:
         }
     )
     con.execute("SET enable_progress_bar = false")  # it would draw into standard output
+    # the statistics of a Parquet file overlook NaN: with them, one row group's cells would
+    # decide whether NaN is seen in all the others
+    con.execute("SET disabled_optimizers = 'statistics_propagation'")
     return con
 
 
@@ -135,7 +149,9 @@ def _parquet(path: Path) -> ParquetFile:
             found = con.execute(f"DESCRIBE SELECT * FROM {item}").fetchall()
     except duckdb.Error:
         raise DataError(f"{str(path)!r} is not a complete Parquet file; write it again") from None
-    return ParquetFile(path, tuple(str(row[0]) for row in found))
+    return ParquetFile(
+        path, tuple(str(row[0]) for row in found), tuple(str(row[1]) for row in found)
+    )
 
 
 def _csv(path: Path, wanted: tuple[str, ...]) -> CsvFile:
@@ -165,7 +181,7 @@ def _columns(data: Mapping[Any, Any]) -> Frame:
     """A dict of columns, looked at no further than their shapes."""
     columns = {str(name): values for name, values in data.items()}
     for name, values in columns.items():
-        if not isinstance(values, list | tuple) and np.ndim(values) != 1:
+        if getattr(values, "ndim", 1) != 1:
             raise DataError(f"column {name!r} is not one-dimensional; give one value per row")
     names = list(columns)
     for name in names[1:]:
@@ -174,16 +190,6 @@ def _columns(data: Mapping[Any, Any]) -> Frame:
                 f"columns {names[0]!r} and {name!r} differ in length; give one value per row"
             )
     return Frame(columns, tuple(columns))
-
-
-def _array(values: Any) -> NDArray[Any]:
-    """Plain numbers as they are, everything else as texts."""
-    if type(values) is np.ndarray and values.dtype.isnative:
-        if values.dtype.kind in "biuf" and values.dtype.itemsize <= 8:
-            return values
-        if values.dtype.kind == "U":
-            return values.astype(object)
-    return _texts(_cells(values))
 
 
 @dataclass(frozen=True)
@@ -196,17 +202,11 @@ class CsvFile:
     def label(self) -> str:
         return repr(str(self.path))
 
-    def attach(self, con: Any, positions: Sequence[int]) -> str | None:
-        """DuckDB reads a file that is well-formed throughout; it refuses any other."""
-        if len(self.header) == 1:
-            return None  # here an empty line is a row, on which the two readers differ
-        columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(self.header)))
-        packed = "gzip" if _is_gzip(self.path) else "none"
-        return (
-            f"read_csv({_quoted(self.path)}, auto_detect=false, header=true, strict_mode=true, "
-            f"columns={{{columns}}}, delim='{self.delimiter}', quote='\"', escape='\"', "
-            f"compression='{packed}')"
-        )
+    def odd_type(self, position: int) -> str | None:
+        return None
+
+    def attach(self) -> str | None:
+        return None
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
         with _text(self.path) as file, _any_field_size():
@@ -215,7 +215,7 @@ class CsvFile:
             records = (row for row in rows if row or len(self.header) == 1)
             while block := list(islice(records, BLOCK_ROWS)):
                 yield {
-                    f"c{i}": _texts([row[i] if i < len(row) else None for row in block])
+                    f"c{i}": as_texts([row[i] if i < len(row) else None for row in block])
                     for i in positions
                 }
 
@@ -224,24 +224,32 @@ class CsvFile:
 class ParquetFile:
     path: Path
     header: tuple[str, ...]
+    types: tuple[str, ...]
 
     @property
     def label(self) -> str:
         return repr(str(self.path))
 
-    def attach(self, con: Any, positions: Sequence[int]) -> str | None:
+    def odd_type(self, position: int) -> str | None:
+        kind = self.types[position]
+        return None if kind.split("(")[0] in (*NUMBERS, "BOOLEAN", "VARCHAR", "ENUM") else kind
+
+    def attach(self) -> str | None:
         item = (
             f"read_parquet({_quoted(self.path)}, utf8_validation='replace', "
             "hive_partitioning=false)"
         )
-        return _named(item, range(len(self.header)))
+        # by position, because SQL does not tell ``a`` from ``A``
+        return f"{item} AS source({', '.join(f'c{i}' for i in range(len(self.header)))})"
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
-        raise OSError("no cell of a complete Parquet file can stop DuckDB")
+        raise NotImplementedError("a Parquet file is attached")
 
 
 @dataclass(frozen=True)
 class Frame:
+    """Columns in memory: a dict, a pandas or polars DataFrame, an Arrow or an Ibis table."""
+
     data: Any
     header: tuple[str, ...]
 
@@ -249,17 +257,17 @@ class Frame:
     def label(self) -> str:
         return f"the {type(self.data).__name__}"
 
-    def attach(self, con: Any, positions: Sequence[int]) -> str | None:
-        if not self.header:
-            return None
-        if isinstance(self.data, dict):
-            con.register("frame", {f"c{i}": _array(self._column(i)) for i in positions})
-            return "frame"
-        con.register("frame", self.data)
-        return _named("frame", range(len(self.header)))
+    def odd_type(self, position: int) -> str | None:
+        column = self._column(position)
+        kind = str(getattr(column, "type", None) or getattr(column, "dtype", None) or "object")
+        known = kind.lower().startswith(TYPES)
+        return None if known else kind.partition("(")[0].partition("[")[0]
+
+    def attach(self) -> str | None:
+        return None
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
-        yield {f"c{i}": _texts(_cells(self._column(i))) for i in positions}
+        yield {f"c{i}": as_array(self._column(i)) for i in positions}
 
     def _column(self, i: int) -> Any:
         if isinstance(self.data, dict):
@@ -280,61 +288,22 @@ class IbisTable:
     def label(self) -> str:
         return "the Ibis table"
 
-    def attach(self, con: Any, positions: Sequence[int]) -> str | None:
-        con.register("frame", self._chosen(positions).to_pyarrow_batches())
-        return _named("frame", positions)
+    def odd_type(self, position: int) -> str | None:
+        kind = str(self.data.schema()[self.header[position]])
+        return None if kind.strip("!").lower().startswith(TYPES) else kind
+
+    def attach(self) -> str | None:
+        return None
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
-        table = self._chosen(positions).to_pyarrow()
-        yield {f"c{i}": _texts(_cells(table.column(at))) for at, i in enumerate(positions)}
-
-    def _chosen(self, positions: Sequence[int]) -> Any:
-        return self.data.select(*(self.header[i] for i in positions))
-
-
-def _named(item: str, positions: Sequence[int]) -> str:
-    """Columns by position, because SQL does not tell ``a`` from ``A``."""
-    return f"{item} AS source({', '.join(f'c{i}' for i in positions)})"
+        table = self.data.select(*(self.header[i] for i in positions)).to_pyarrow()
+        yield {f"c{i}": as_array(table.column(at)) for at, i in enumerate(positions)}
 
 
 def _quoted(path: Path) -> str:
     """The path as SQL text, read as it stands: for DuckDB *, ? and [ would be patterns."""
     literal = re.sub(r"([*?\[])", r"[\1]", str(path))
     return "'" + literal.replace("'", "''") + "'"
-
-
-def _cells(column: Any) -> list[Any]:
-    """The cells of a column of any library as Python objects; a broken one is None."""
-    for name in ("to_pylist", "to_list", "tolist"):
-        try:
-            if hasattr(column, name):
-                return list(getattr(column, name)())
-        except Exception:  # a cell that cannot be decoded; take them one by one
-            break
-    return [_cell(column, i) for i in range(len(column))]
-
-
-def _cell(column: Any, i: int) -> Any:
-    try:
-        cell = column[i]
-        return cell.as_py() if hasattr(cell, "as_py") else cell
-    except Exception:
-        return None
-
-
-def _texts(cells: Sequence[Any]) -> NDArray[np.object_]:
-    return np.fromiter((_as_text(cell) for cell in cells), dtype=object, count=len(cells))
-
-
-def _as_text(cell: Any) -> str | None:
-    """The text of a cell, or None for a missing one; never an error."""
-    if cell is None or (isinstance(cell, float) and cell != cell):
-        return None
-    try:
-        text = cell.decode("utf-8") if isinstance(cell, bytes) else str(cell)
-        return text if text.encode("utf-8") else None  # half a surrogate pair has no encoding
-    except Exception:
-        return None
 
 
 def _is_gzip(path: Path) -> bool:
@@ -345,7 +314,7 @@ def _is_gzip(path: Path) -> bool:
 def _text(path: Path) -> io.TextIOWrapper:
     codecs.register_error("privet-latin-1", _as_latin_1)
     opened: Any = (gzip.open if _is_gzip(path) else open)(path, "rb")
-    return io.TextIOWrapper(opened, encoding="utf-8", errors="privet-latin-1")
+    return io.TextIOWrapper(opened, encoding="utf-8", errors="privet-latin-1", newline="")
 
 
 def _as_latin_1(error: UnicodeError) -> tuple[str, int]:

@@ -71,7 +71,15 @@ def _from_dict(document: dict[str, Any]) -> Saved:
     certificate = document["certificate"]
     if not releases or not isinstance(certificate, dict):
         raise ValueError("no releases or no certificate")
+    if certificate.get("private") is not False and any(_exact(r, schema) for r in releases):
+        raise ValueError("an answer without noise under a promise of privacy")
     return Saved(schema=schema, releases=releases, certificate=certificate)
+
+
+def _exact(release: Release, schema: Schema) -> bool:
+    """Whether an answer that the rows can change has no noise."""
+    silent = release.variance == 0 and release.query.l2_squared(schema) != 0
+    return silent or release.mechanism.startswith("Exact")
 
 
 def _to_dict(release: Release) -> dict[str, Any]:

@@ -36,7 +36,8 @@ _UNPRINTABLE = re.compile("[^\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def svg(graph: Graph, title: str | None = None) -> str:
-    """The picture. Thick dark edges are sure ones; a number on an edge is its confidence."""
+    """The picture. Thick dark edges are sure ones; a number on an edge is its confidence. A
+    dashed arrow is one whose direction is more likely wrong than right."""
     names = [_shown(node) for node in graph.nodes]
     widths = [max(44.0, _text_width(name, FONT_SIZE) + 22) for name in names]
     arrows = _downwards(graph)
@@ -175,8 +176,14 @@ def _edge(edge: Edge, curve: _Curve, arrow: Arrow, graph: Graph) -> str:
     marks = _mark(top, curve, 0, 1.0, width) + _mark(bottom, curve, -1, -1.0, width)
     return (
         f'<g class="edge" opacity="{opacity:.2f}"><title>{_safe(_told(edge))}</title>'
-        f'<path d="{curve.path(room[top], room[bottom])}" stroke-width="{width:.2f}"/>{marks}</g>'
+        f'<path d="{curve.path(room[top], room[bottom])}" stroke-width="{width:.2f}"'
+        f"{_dashes(edge)}/>{marks}</g>"
     )
+
+
+def _dashes(edge: Edge) -> str:
+    doubtful = edge.arrow_confidence is not None and edge.arrow_confidence < 0.5
+    return ' stroke-dasharray="5 4"' if doubtful else ""
 
 
 def _told(edge: Edge) -> str:

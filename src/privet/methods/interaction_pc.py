@@ -57,7 +57,8 @@ def check(schema: Schema, settings: Settings) -> None:
         if column.cardinality > MOST_LEVELS:
             raise MethodError(
                 f"column {column.name!r} has {column.cardinality} levels; tables serve up to "
-                f"{MOST_LEVELS}, since more leave no power; merge levels or use fewer bins"
+                f"{MOST_LEVELS}, since more leave no power; list fewer levels with missing = "
+                "\"level\" for all others, or use fewer bins"
             )
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from privet.evidence.confidence import with_confidence
+from privet.graph.graph import Edge, Graph
+from privet.graph.knowledge import Knowledge
 from privet.graph.orient import apply_knowledge
 from privet.methods.registry import Searched, Settings
 from privet.schema import Schema
@@ -35,4 +38,15 @@ def weighed_search(
     seen = replicated(stack, start, constraints, settings.max_order, others)
     known = partial(apply_knowledge, names=schema.names, knowledge=schema.knowledge)
     graph = with_confidence(schema.names, known(found), [known(replica) for replica in seen])
-    return Searched(graph=graph, tests=witness.tests)
+    return Searched(graph=_marked(graph, schema.knowledge), tests=witness.tests)
+
+
+def _marked(graph: Graph, knowledge: Knowledge) -> Graph:
+    """Required edges were not measured: they have an origin instead of a confidence."""
+    edges = tuple(
+        Edge(edge.source, edge.target, edge.mark, origin="knowledge")
+        if knowledge.must(edge.source, edge.target)
+        else edge
+        for edge in graph.edges
+    )
+    return replace(graph, edges=edges)

@@ -112,8 +112,9 @@ def _edges(graph: Graph) -> str:
         return "<p>There are no edges.</p>"
     edges = sorted(graph.edges, key=lambda edge: -(edge.confidence or 0.0))
     return _table(("edge", "confidence", "confidence of its mark"), map(_edge, edges)) + (
-        '<p class="soft">Confidence is the share of redrawn evidence in which the edge (or, among '
-        "those, its arrow) is found again.</p>"
+        '<p class="soft">Confidence is the share of redrawn evidence in which the edge (or its '
+        "arrow) is found again. An arrow below one half is drawn dashed: the two columns are "
+        "joined, but which causes which is a guess.</p>"
     )
 
 

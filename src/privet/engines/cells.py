@@ -1,0 +1,87 @@
+"""Columns in memory as arrays of numbers or of texts, cell by cell and without errors.
+
+Which of the two follows from the type of a column alone, never from its cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# the types of numpy, pandas, polars, Arrow and Ibis, by the start of their names, that are read
+TYPES = ("bool", "int", "uint", "float", "double", "halffloat", "decimal", "<u", ">u", "str",
+         "string", "large_string", "object", "categor", "enum", "dictionary", "null", "utf8",
+         "large_utf8", "|s", "bytes")  # fmt: skip
+FLOATS = ("float", "double", "Float32", "Float64")  # of Arrow and polars; missing becomes NaN
+
+
+def as_array(column: Any) -> NDArray[Any]:
+    """Numbers as they are where the type has no missing cells but NaN; else texts."""
+    kind = getattr(column, "dtype", None)
+    if isinstance(kind, np.dtype):  # numpy, and pandas where it rests on numpy
+        plain = kind.kind in "biu" or kind in (np.float32, np.float64)
+        return np.asarray(column) if plain else as_texts(_cells(column))
+    foreign = not type(column).__module__.startswith("pandas")
+    if foreign and str(getattr(column, "type", kind)) in FLOATS:
+        return np.asarray(column.to_numpy())
+    if hasattr(column, "chunks") and hasattr(column, "type"):
+        parts = [_arrow_texts(chunk) for chunk in column.chunks]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=object)
+    return as_texts(_cells(column))
+
+
+def _arrow_texts(chunk: Any) -> NDArray[np.object_]:
+    """The texts of an Arrow array, each different one looked at once."""
+    coded = chunk if hasattr(chunk, "dictionary") else chunk.dictionary_encode()
+    texts = np.append(as_texts(_cells(coded.dictionary)), np.array([None], dtype=object))
+    places = coded.indices.cast("int64").fill_null(len(texts) - 1)
+    out: NDArray[np.object_] = texts[places.to_numpy(zero_copy_only=False)]
+    return out
+
+
+def _cells(column: Any) -> list[Any]:
+    """The cells of a column of any library as Python objects; a broken one is None."""
+    for name in ("to_pylist", "to_list", "tolist"):
+        try:
+            if hasattr(column, name):
+                return list(getattr(column, name)())
+        except Exception:  # a cell that cannot be decoded; take them one by one
+            break
+    return [_cell(column, i) for i in range(len(column))]
+
+
+def _cell(column: Any, i: int) -> Any:
+    try:
+        cell = column[i]
+        return cell.as_py() if hasattr(cell, "as_py") else cell
+    except Exception:
+        return None
+
+
+def as_texts(cells: Sequence[Any]) -> NDArray[np.object_]:
+    known: dict[str, str | None] = {}  # columns repeat few texts many times
+
+    def text(cell: Any) -> str | None:
+        if type(cell) is not str:
+            return _as_text(cell)
+        if cell not in known:
+            if len(known) > 10_000:
+                known.clear()
+            known[cell] = _as_text(cell)
+        return known[cell]
+
+    return np.fromiter(map(text, cells), dtype=object, count=len(cells))
+
+
+def _as_text(cell: Any) -> str | None:
+    """The text of a cell, or None for a missing one; never an error."""
+    if cell is None or (isinstance(cell, float) and cell != cell):
+        return None
+    try:
+        text = cell.decode("utf-8") if isinstance(cell, bytes) else str(cell)
+        return text if text.encode("utf-8") else None  # half a surrogate pair has no encoding
+    except Exception:
+        return None
