@@ -199,7 +199,7 @@ class Schema:
                 f"the schema has name = {self.name!r}; give the data set a name, because its "
                 f"privacy budget is kept under it"
             )
-        tidy = unicodedata.normalize("NFC", self.name).strip()
+        tidy = clean_name(self.name)
         if self.name != tidy:
             raise SchemaError(
                 f"the schema has name = {self.name!a}, but a name has no spaces around it and is "
