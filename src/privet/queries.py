@@ -181,7 +181,7 @@ class Components:
         plain = 4 * self._sum_of_products(schema, "norm_high")
         involved = sorted({name for members in self.sets for name in members})
         if not involved:  # the number of rows: fixed, unless a row may be dropped
-            return 1 if any(column.missing == "drop" for column in schema.columns) else 0
+            return 0 if schema.rows_are_public else 1
         if len(involved) > PATTERN_COLUMNS:
             return plain
         extents = {name: _extent(schema.column(name)) for name in involved}

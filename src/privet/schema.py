@@ -250,6 +250,17 @@ class Schema:
         return f"{self.adjacency.value}{size}, {self.rows_per_person} row(s) per person"
 
     @property
+    def rows_are_public(self) -> bool:
+        """Whether nobody can change the number of rows that are counted."""
+        dropped = any(column.missing == "drop" for column in self.columns)
+        return self.adjacency is Adjacency.REPLACE_ONE and not dropped
+
+    @property
+    def has_moments(self) -> bool:
+        """Whether every column is a number throughout; a level for missing cells is not one."""
+        return all(c.kind == "numeric" and c.missing != "level" for c in self.columns)
+
+    @property
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 

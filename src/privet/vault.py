@@ -36,6 +36,11 @@ class Vault:
 
     def __init__(self, data: object, schema: Schema, run: Run | None) -> None:
         """Opens the data and holds its header, which is public, against the schema."""
+        if run is not None and run.dataset != schema.name:
+            raise BudgetError(
+                f"this run pays for data set {run.dataset!r}, but the schema is that of "
+                f"{schema.name!r}; begin a run on {schema.name!r}"
+            )
         self.schema = schema
         self._run = run
         self._source, positions = open_source(data, schema)

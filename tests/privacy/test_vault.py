@@ -370,3 +370,10 @@ def test_the_plan_covers_every_set_once_and_saves_passes() -> None:
     assert all(set(sets[i]) <= set(block) for block, covered in blocks for i in covered)
     assert all(sizes[block].sum() <= np.log2(memory.BLOCK_CELLS) + 1e-6 for block, _ in blocks)
     assert len(blocks) < len(sets) / 6
+
+
+def test_a_run_pays_for_its_own_data_set_only(ledger: Ledger) -> None:
+    other = ledger.begin("others", epsilon=1, delta=1e-6, method="test", unit=SCHEMA.unit)
+    with pytest.raises(BudgetError, match=r"pays for data set 'others'.*'people'"):
+        Vault(DATA, SCHEMA, other)
+    assert other.spent == 0

@@ -27,7 +27,7 @@ from privet.errors import BudgetError, MethodError
 from privet.evidence.moments import planned_noise
 from privet.prior import EFFECTS, default_level
 from privet.queries import Components
-from privet.schema import Adjacency, Schema
+from privet.schema import Schema
 
 Sets = list[tuple[str, ...]]
 
@@ -65,9 +65,7 @@ def plan(schema: Schema, rows: int, epsilon: Number, delta: Number = 1e-6) -> Pl
             f"a plan for {rows} rows and {len(schema.columns)} columns makes no sense; it needs "
             "at least 1 row and 2 columns"
         )
-    numeric = delta > 0 and all(
-        column.kind == "numeric" and column.missing != "level" for column in schema.columns
-    )
+    numeric = delta > 0 and schema.has_moments
     lines = _moment_lines if numeric else _table_lines
     return Plan(
         method="moment-pc" if numeric else "interaction-pc",
@@ -130,7 +128,7 @@ def _unit_noise(schema: Schema, epsilon: Number, delta: Number) -> tuple[float, 
     pairs: Sets = list(combinations(names, 2))
     few: Sets = list(islice(combinations(names, 3), TRIPLES_PER_COLUMN * len(names)))
     again: Sets = sorted({pair for triple in few for pair in combinations(triple, 2)}) or pairs
-    rows: Sets = [()] if schema.adjacency is Adjacency.ADD_REMOVE else []
+    rows: Sets = [] if schema.rows_are_public else [()]
     first = _variance(schema, [rows, singles, pairs], half, pure=delta == 0)
     second = _variance(schema, [singles, again, few], half, pure=delta == 0)
     return first, 1 / (1 / first + 1 / second)

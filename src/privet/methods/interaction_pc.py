@@ -28,7 +28,7 @@ from privet.methods.registry import Method, Searched, Settings
 from privet.methods.weighed import weighed_search
 from privet.prior import default_level
 from privet.queries import Components, Release
-from privet.schema import Adjacency, Schema
+from privet.schema import Schema
 from privet.search.constraints import Constraints
 from privet.search.pc import Skeleton, prune
 from privet.search.weighed_pc import WIDEST
@@ -67,12 +67,10 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     size = len(schema.columns)
     settings.on_step("measuring all pairs", 0.0)
     small = [*combinations(range(size), 1), *combinations(range(size), 2)]
-    needs_rows = schema.adjacency is Adjacency.ADD_REMOVE or any(
-        column.missing == "drop" for column in schema.columns
-    )
-    releases = _release(curator, [(), *small] if needs_rows else small, FIRST_SHARE)
+    first = small if schema.rows_are_public else [(), *small]
+    releases = _release(curator, first, FIRST_SHARE)
     settings.on_step("choosing triples", 0.2)
-    wanted = _interesting(schema, releases, settings)
+    wanted = _interesting(schema, releases)
     settings.on_step("measuring triples", 0.3)
     return releases + _release(curator, wanted, 1 - FIRST_SHARE)
 
@@ -100,9 +98,7 @@ def _weight(curator: Curator, query: Components, order: int) -> Fraction:
     return Fraction(query.l2_squared(curator.schema), GRID ** (2 * order))
 
 
-def _interesting(
-    schema: Schema, releases: tuple[Release, ...], settings: Settings
-) -> list[tuple[int, ...]]:
+def _interesting(schema: Schema, releases: tuple[Release, ...]) -> list[tuple[int, ...]]:
     """The triples that the first look finds worth measuring, with all their subsets."""
     found, strength = _first_look(schema, releases)
     triples: set[tuple[int, ...]] = set()

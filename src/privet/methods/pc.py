@@ -9,14 +9,14 @@ from __future__ import annotations
 from types import ModuleType
 
 from privet.methods import interaction_pc, moment_pc
-from privet.methods.registry import Method, Searched, Settings, has_moments
+from privet.methods.registry import Method, Searched, Settings
 from privet.queries import Release
 from privet.schema import Schema
 from privet.trust.central import Curator
 
 
 def _kind(schema: Schema) -> ModuleType:
-    return moment_pc if has_moments(schema) else interaction_pc
+    return moment_pc if schema.has_moments else interaction_pc
 
 
 def check(schema: Schema, settings: Settings) -> None:

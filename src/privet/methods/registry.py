@@ -102,11 +102,4 @@ def auto(schema: Schema, delta: float, private: bool) -> Method:
     """Moments if every column is numeric and Gaussian noise may be used, else tables."""
     if not private:
         return get("pc")
-    return get("moment-pc" if has_moments(schema) and delta > 0 else "interaction-pc")
-
-
-def has_moments(schema: Schema) -> bool:
-    """Whether every column is a number throughout; a level for missing cells is not one."""
-    return all(
-        column.kind == "numeric" and column.missing != "level" for column in schema.columns
-    )
+    return get("moment-pc" if schema.has_moments and delta > 0 else "interaction-pc")
