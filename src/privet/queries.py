@@ -29,6 +29,8 @@ Integers = NDArray[np.int64]
 PATTERN_COLUMNS = 10
 # A component of three columns reaches GRID**3 = 2**30 per row.
 LARGEST_SET = 3
+# A table of so many cells takes 32 MB; a larger one is refused.
+MOST_CELLS = 1 << 22
 
 
 class Rows(Protocol):
@@ -102,6 +104,67 @@ class Counts:
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         return rows.counts(self.columns).ravel()
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Contingency tables of some column sets, each of any size.
+
+    Sensitivity. A row lies in one cell of each of the ``m`` tables: adding or removing it moves
+    ``m`` counts by 1; replacing it at most ``2m``. See ``proofs/counts.md``.
+    """
+
+    sets: tuple[tuple[str, ...], ...]
+
+    def __str__(self) -> str:
+        return f"{len(self.sets)} tables of up to {max(map(len, self.sets), default=0)} columns"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"sets": [list(members) for members in self.sets]}
+
+    @staticmethod
+    def from_dict(document: dict[str, Any]) -> Tables:
+        return Tables(tuple(tuple(members) for members in document["sets"]))
+
+    def check(self, schema: Schema) -> None:
+        if not all(self.sets) or not self.sets:
+            raise SchemaError(
+                "a table needs at least one column, and a query one table; for the number of rows "
+                "ask Components of the empty set"
+            )
+        for members in self.sets:
+            if len(set(members)) != len(members):
+                raise SchemaError(f"the set {members} names a column twice; name each once")
+            cells = _cells(members, schema)
+            if cells > MOST_CELLS:
+                raise SchemaError(
+                    f"the table of {', '.join(members)} has {cells} cells; at most {MOST_CELLS} "
+                    "are counted; ask for fewer columns, or merge levels"
+                )
+
+    def size(self, schema: Schema) -> int:
+        return sum(_cells(members, schema) for members in self.sets)
+
+    def _moved(self, schema: Schema) -> int:
+        one = 1 if schema.adjacency is Adjacency.ADD_REMOVE else 2
+        return one * len(self.sets)
+
+    def l1(self, schema: Schema) -> int:
+        return self._moved(schema) * schema.rows_per_person
+
+    def l2_squared(self, schema: Schema) -> int:
+        return self._moved(schema) * schema.rows_per_person**2
+
+    def linf(self, schema: Schema) -> int:
+        return schema.rows_per_person
+
+    def evaluate(self, rows: Rows, schema: Schema) -> Integers:
+        tables = rows.table_batch(self.sets)
+        return np.concatenate([table.reshape(-1) for table in tables]).astype(np.int64)
+
+
+def _cells(members: tuple[str, ...], schema: Schema) -> int:
+    return prod(schema.column(name).cardinality for name in members)
 
 
 @dataclass(frozen=True)

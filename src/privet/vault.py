@@ -60,21 +60,25 @@ class Vault:
     def release(self, query: Query, mechanism: Gaussian | Laplace | Exact) -> Release:
         """The answer to a query, blurred."""
         query.check(self.schema)
+        bound = 0  # a question without a known bound is refused here, before it costs anything
+        if isinstance(mechanism, Gaussian):
+            bound = query.l2_squared(self.schema)
+        elif isinstance(mechanism, Laplace):
+            bound = query.l1(self.schema)
         self._charge(mechanism, str(query))
         exact = self._evaluate(query)
-        if isinstance(mechanism, Gaussian):
-            values, variance = mechanism.perturb(exact, query.l2_squared(self.schema))
-        elif isinstance(mechanism, Laplace):
-            values, variance = mechanism.perturb(exact, query.l1(self.schema))
-        else:
+        if isinstance(mechanism, Exact):
             values, variance = mechanism.perturb(exact)
+        else:
+            values, variance = mechanism.perturb(exact, bound)
         return Release(query=query, values=values, variance=variance, mechanism=str(mechanism))
 
     def select(self, query: Query, mechanism: Select) -> int:
         """The place of a (noisily) largest coordinate of a query's answer."""
         query.check(self.schema)
+        bound = query.linf(self.schema)
         self._charge(mechanism, f"largest of {query}")
-        return mechanism.pick(self._evaluate(query), query.linf(self.schema))
+        return mechanism.pick(self._evaluate(query), bound)
 
     def sieve(
         self, queries: Iterable[Query], mechanism: AboveThreshold, threshold: int

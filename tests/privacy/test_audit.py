@@ -26,7 +26,7 @@ from privet.accounting import rho_for
 from privet.engines.memory import MemoryRows
 from privet.ledger import Ledger, Run
 from privet.mechanisms import Gaussian, Laplace, Select
-from privet.methods import interaction_pc
+from privet.methods import tables
 from privet.methods.registry import Settings
 from privet.queries import Release, Rows
 from privet.schema import Column, Schema
@@ -67,7 +67,7 @@ def private_run(rows: Rows) -> tuple[Release, ...]:
     run = Ledger(":memory:").begin(
         "audited", epsilon=EPSILON, delta=DELTA, method="audit", unit=SCHEMA.unit
     )
-    return interaction_pc.measure(Curator(vault=Reopened(rows, run), run=run), Settings())
+    return tables.measure(Curator(vault=Reopened(rows, run), run=run), Settings())
 
 
 class Attacker:

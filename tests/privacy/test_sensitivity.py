@@ -20,7 +20,7 @@ from privet.contrasts import contrasts
 from privet.engines.memory import MemoryRows
 from privet.errors import SchemaError
 from privet.mechanisms import Exact
-from privet.queries import PATTERN_COLUMNS, Components, Counts, Query
+from privet.queries import PATTERN_COLUMNS, Components, Counts, Query, Tables
 from privet.schema import Adjacency, Column, Schema
 from privet.vault import Vault
 
@@ -68,8 +68,9 @@ def make_schema(names: tuple[str, ...], adjacency: Adjacency, per_person: int = 
 
 
 def queries(schema: Schema) -> list[Query]:
-    """Counts and components of every order up to 3, alone and in families."""
-    out: list[Query] = []
+    """Counts, tables and components of every order up to 3, alone and in families."""
+    every = [s for order in (1, 2, 3) for s in combinations(schema.names, order)]
+    out: list[Query] = [Tables(tuple(every)), Tables(tuple(every[-2:])), Tables((every[0],) * 2)]
     for order in range(min(3, len(schema.names)) + 1):
         sets = tuple(combinations(schema.names, order))
         out += [Counts(members) for members in sets]
@@ -315,3 +316,16 @@ def test_families_of_mixed_order_and_repeated_columns_are_refused() -> None:
             Components(sets=sets).check(schema)
     with pytest.raises(SchemaError):
         Counts(("nobody",)).check(schema)
+    for sets in ((), ((),), (("two",), ()), (("rank", "rank"),), (("two", "nobody"),)):
+        with pytest.raises(SchemaError):
+            Tables(sets=sets).check(schema)
+
+
+def test_a_table_of_too_many_cells_is_refused_with_its_size() -> None:
+    columns = tuple(
+        Column(name=f"c{i}", kind="categorical", levels=("n", "y")) for i in range(23)
+    )
+    wide = Schema(name="s", columns=columns, adjacency=Adjacency.ADD_REMOVE)
+    Tables((wide.names[:22],)).check(wide)
+    with pytest.raises(SchemaError, match="8388608 cells"):
+        Tables((wide.names,)).check(wide)

@@ -20,7 +20,7 @@ from privet.engines.memory import MemoryRows
 from privet.errors import BudgetError
 from privet.ledger import Ledger, Run
 from privet.mechanisms import Exact, Gaussian, Laplace
-from privet.methods import interaction_pc, registry
+from privet.methods import registry, tables
 from privet.methods.registry import Settings
 from privet.queries import Components, Release
 from privet.schema import Adjacency, Column, Schema
@@ -105,7 +105,7 @@ def begin(ledger: Ledger, delta: float = 1e-6, epsilon: float = 1.0) -> Run:
 
 
 def measure(run: Run, schema: Schema = SCHEMA) -> tuple[Release, ...]:
-    return interaction_pc.measure(Curator.open(table(), schema, run), Settings())
+    return tables.measure(Curator.open(table(), schema, run), Settings())
 
 
 DELTAS = pytest.mark.parametrize("delta", [1e-6, 0.0], ids=["zcdp", "pure"])
@@ -191,7 +191,7 @@ def test_what_is_asked_second_follows_from_the_first_answers_and_public_facts_al
 
     monkeypatch.setattr(Vault, "release", replay)
     other = {name: values[::-1] for name, values in table(50, seed=2).items()}
-    again = interaction_pc.measure(
+    again = tables.measure(
         Curator.open(other, SCHEMA, begin(Ledger(":memory:"))), Settings()
     )
     assert again == first and replayed == []
@@ -265,7 +265,7 @@ def test_the_entries_are_public_words() -> None:
 
     def entries(data: dict[str, list[Any]]) -> Sequence[tuple[str, Fraction]]:
         run = begin(Ledger(":memory:"))
-        interaction_pc.measure(Curator.open(data, SCHEMA, run), Settings())
+        tables.measure(Curator.open(data, SCHEMA, run), Settings())
         return [(entry.what, entry.cost) for entry in run.entries[:3]]
 
     assert entries(table()) == entries({name: values[:1] for name, values in table().items()})

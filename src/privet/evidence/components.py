@@ -68,6 +68,13 @@ class TableEvidence:
         """() for one evidence, (r,) for a stack of r replicas."""
         return self.rows.shape
 
+    def replica(self, at: int) -> TableEvidence:
+        """One replica out of a stack."""
+        layers = {
+            order: replace(layer, values=layer.values[at]) for order, layer in self.layers.items()
+        }
+        return replace(self, rows=self.rows[at], layers=layers)
+
     @staticmethod
     def empty(schema: Schema, names: tuple[str, ...]) -> TableEvidence:
         columns = [schema.column(name) for name in names]
@@ -81,7 +88,9 @@ class TableEvidence:
     @staticmethod
     def from_releases(schema: Schema, names: tuple[str, ...],
                       releases: Iterable[Release]) -> TableEvidence:
-        return reduce(TableEvidence.add, releases, TableEvidence.empty(schema, names))
+        """From the components among the releases."""
+        components = (one for one in releases if isinstance(one.query, Components))
+        return reduce(TableEvidence.add, components, TableEvidence.empty(schema, names))
 
     def add(self, release: Release) -> TableEvidence:
         """This evidence with one more release in it."""

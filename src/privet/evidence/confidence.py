@@ -2,43 +2,45 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
+from privet.graph.graph import SYMMETRIC, Edge, Graph
 
-from privet.graph.graph import Edge, Graph
-
-Bools = NDArray[np.bool_]
+# Marks that say nothing about direction: there is nothing to be sure of.
+OPEN_MARKS = frozenset({"---", "o-o"})
 
 
-def with_confidence(names: Sequence[str], found: Bools, replicas: Sequence[Bools]) -> Graph:
-    """The graph, each edge with the share of replicas that join the two columns, and each arrow
-    with the share that draw the same arrow.
+def with_confidence(found: Graph, replicas: Sequence[Graph]) -> Graph:
+    """The graph, each edge with the share of replicas that join the two columns, and each mark
+    that tells a direction with the share that draw the same one.
 
     The share is (k + 1/2) / (r + 1): r replicas in full agreement are no certainty. How often
     edges of each confidence are true is measured in ``bench/confidence.py``.
     """
-    stack = np.array(replicas, dtype=bool).reshape(-1, len(names), len(names))
-    turned = stack & ~stack.transpose(0, 2, 1)
-    joined = _share(stack | stack.transpose(0, 2, 1))
-    arrows = _share(turned)
-    edges = []
-    for edge in Graph.from_matrix(tuple(names), found, "cpdag").edges:
-        at = names.index(edge.source), names.index(edge.target)
-        directed = edge.mark == "-->" and len(stack)
-        edges.append(
-            Edge(
-                edge.source,
-                edge.target,
-                edge.mark,
-                confidence=float(joined[at]) if len(stack) else None,
-                arrow_confidence=float(arrows[at]) if directed else None,
-            )
+    if not replicas:
+        return found
+    joined = Counter(pair for graph in replicas for pair in graph.skeleton())
+    marked = Counter(_told(edge) for graph in replicas for edge in graph.edges)
+    edges = tuple(
+        replace(
+            edge,
+            confidence=_share(joined[frozenset((edge.source, edge.target))], len(replicas)),
+            arrow_confidence=None
+            if edge.mark in OPEN_MARKS
+            else _share(marked[_told(edge)], len(replicas)),
         )
-    return Graph("cpdag", tuple(names), tuple(edges))
+        for edge in found.edges
+    )
+    return replace(found, edges=edges)
 
 
-def _share(agree: Bools) -> NDArray[np.float64]:
-    out: NDArray[np.float64] = np.round((agree.sum(axis=0) + 0.5) / (len(agree) + 1), 3)
-    return out
+def _told(edge: Edge) -> tuple[str, frozenset[str], str]:
+    """The mark, the pair, and where the mark starts if that matters."""
+    pair = frozenset((edge.source, edge.target))
+    return edge.mark, pair, "" if edge.mark in SYMMETRIC else edge.source
+
+
+def _share(agree: int, replicas: int) -> float:
+    return round((agree + 0.5) / (replicas + 1), 3)

@@ -14,11 +14,20 @@ from typing import Any
 import numpy as np
 
 from privet.errors import EvidenceError, PrivetError
+from privet.lingam_query import CausalOrder
 from privet.moment_queries import Locations, Moments
-from privet.queries import Components, Release
+from privet.queries import Components, Release, Tables
 from privet.schema import Schema
 
 VERSION = 1
+# The queries that evidence may hold, and what searches call them.
+KINDS: dict[Any, str] = {
+    Components: "tables",
+    Tables: "counts",
+    Locations: "moments",
+    Moments: "moments",
+    CausalOrder: "a causal order",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +74,11 @@ def load(path: str | Path) -> Saved:
         ) from None
 
 
+def kind(release: Release) -> str:
+    """What kind of evidence a release is."""
+    return KINDS[type(release.query)]
+
+
 def _from_dict(document: dict[str, Any]) -> Saved:
     schema = Schema.from_dict(document["schema"])
     releases = tuple(_release(part, schema) for part in document["releases"])
@@ -92,7 +106,7 @@ def _to_dict(release: Release) -> dict[str, Any]:
 
 
 def _release(part: dict[str, Any], schema: Schema) -> Release:
-    kinds = {kind.__name__: kind for kind in (Components, Locations, Moments)}
+    kinds = {kind.__name__: kind for kind in KINDS}
     description = dict(part["query"])
     query = kinds[description.pop("kind")].from_dict(description)
     query.check(schema)

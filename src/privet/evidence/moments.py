@@ -44,7 +44,8 @@ SMALLEST = 0.05  # eigenvalue of a covariance in its metric, compared with the m
 class MomentEvidence:
     """A noisy covariance (or a stack of replicas of one) and the law of its noise.
 
-    The unit of a column is the reach of its query; partial correlations have none.
+    The unit of a column is the reach of its query, which is in ``scales``; partial correlations
+    have none.
 
     ``noise`` is s²; ``spread`` n times the variance that sampling gives a null correlation:
     1 for Gaussian rows, (p + 2) / p for directions.
@@ -56,6 +57,7 @@ class MomentEvidence:
     metric: Floats
     noise: float
     spread: float = 1.0
+    scales: Floats | None = None
 
     @staticmethod
     def from_releases(releases: Iterable[Release]) -> MomentEvidence:
@@ -76,7 +78,15 @@ class MomentEvidence:
             metric=inverse @ inverse.T,
             noise=noise,
             spread=(p + 2) / p if last.query.radius == DIRECTION else 1.0,
+            scales=np.array(last.query.reaches),
         )
+
+    def natural(self) -> Floats:
+        """The covariance in the columns' own units, as a whole scaled to a mean variance of 1
+        (directions do not tell more)."""
+        scales = np.ones(len(self.names)) if self.scales is None else self.scales
+        scaled = self.covariance * np.outer(scales, scales) / np.max(scales) ** 2
+        return np.asarray(scaled / np.diag(scaled).mean())
 
     def replicas(self, count: int, rng: np.random.Generator) -> MomentEvidence:
         """A stack of evidence that might have been measured instead: fresh sampling noise and
