@@ -1,0 +1,81 @@
+"""BIC and BDeu from exact tables.
+
+With N the counts of the table of a column set S, n their sum and c the number of cells, the
+worth of S is
+
+    BIC     Σ N log(N / n) - w/2 (c - 1) log n
+    BDeu    Σ log Γ(N + a/c) / Γ(a/c) - log Γ(n + a) / Γ(a)
+
+so that a family scores its log likelihood less w/2 log n for each free number of its table
+[Schwarz 1978], or its log marginal likelihood under a Dirichlet prior that weighs as much as a
+rows, evenly spread [Heckerman, Geiger, Chickering 1995]. w is the penalty discount; a is 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, xlogy
+
+from privet.evidence.counted import CountedTables
+from privet.scores.families import Families
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# A wider table is never worth it. An arrow that completes a table of c cells gains at most
+# n log k, k the fewer levels of its two ends, and costs BIC at least c/2 (1 - 1/k)² log n. With
+# c = 10^5 none pays up to n = 150,000, for k up to 32; at n = 10^6 it would have to explain 0.17
+# nats of every row, from ten rows per cell.
+MOST_CELLS = 10**5
+# The prior of BDeu weighs as much as so many rows.
+SAMPLE_SIZE = 10.0
+
+
+def bic(tables: CountedTables, penalty: float = 1.0) -> Families:
+    """Above 1, ``penalty`` keeps fewer edges; below, more."""
+
+    def worth(counts: Floats) -> Floats:
+        rows = counts.sum(axis=1)
+        likelihood = xlogy(counts, counts).sum(axis=1) - xlogy(rows, rows)
+        price = penalty / 2 * (counts.shape[1] - 1) * np.log(np.maximum(rows, 1.0))
+        return np.asarray(likelihood - price)
+
+    return Families(_by_shape(tables, worth))
+
+
+def bdeu(tables: CountedTables, sample_size: float = SAMPLE_SIZE) -> Families:
+    def worth(counts: Floats) -> Floats:
+        prior, rows = sample_size / counts.shape[1], counts.sum(axis=1)
+        cells = (gammaln(counts + prior) - gammaln(prior)).sum(axis=1)
+        return np.asarray(cells - gammaln(rows + sample_size) + gammaln(sample_size))
+
+    return Families(_by_shape(tables, worth))
+
+
+def _by_shape(
+    tables: CountedTables, worth: Callable[[Floats], Floats]
+) -> Callable[[Indices], Floats]:
+    """The worth of sets, from that of stacks of flat tables with as many cells."""
+    levels = np.array(tables.cardinalities, dtype=np.float64)
+
+    def of(sets: Indices) -> Floats:
+        out = np.full(len(sets), -np.inf)
+        cells = levels[sets].prod(axis=1)
+        narrow = np.flatnonzero(cells <= MOST_CELLS)
+        counted = tables.tables(sets[narrow])
+        for same in _equal(cells[narrow]):
+            stack = np.stack([counted[i].reshape(-1) for i in same]).astype(np.float64)
+            out[narrow[same]] = worth(stack)
+        return out
+
+    return of
+
+
+def _equal(cells: Floats) -> Iterator[Indices]:
+    """Positions of equal numbers."""
+    order = np.argsort(cells, kind="stable")
+    if len(order):
+        yield from np.split(order, np.flatnonzero(np.diff(cells[order])) + 1)
