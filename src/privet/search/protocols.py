@@ -1,0 +1,34 @@
+"""What searches ask: one-method protocols that know neither data nor privacy.
+
+Questions come in batches, as rows of one width, since most answers cost the same for one
+question as for hundreds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+
+# For rows (x, y, *S): by how much the score grows if x becomes a further parent of y beside S;
+# the same if y becomes one of x. Infinite: the evidence cannot say. The margins of a judge are
+# such gains, and gains need not be differences of one score.
+Gains = Callable[[Indices], Floats]
+# For a child and rows of parent sets: their scores, higher is better; -inf: not to be had.
+Locals = Callable[[int, Indices], Floats]
+
+
+class Judge(Protocol):
+    """What a search asks: margins (negative: independent) and costs (small: independent)."""
+
+    def strengths(self) -> Floats: ...
+
+    def margins(self, questions: Indices) -> Floats: ...
+
+    def costs(self, questions: Indices) -> Floats: ...
