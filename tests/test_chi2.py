@@ -30,7 +30,7 @@ from privet.ci.tables import TableJudge
 from privet.contrasts import GRID, design_inverse
 from privet.evidence.components import TableEvidence
 from privet.mechanisms import Gaussian
-from privet.methods import interaction_pc
+from privet.methods import tables as measured
 from privet.queries import Components
 from privet.schema import Column, Schema
 from stacks import Noise, Tables, stack
@@ -212,10 +212,10 @@ def run_noise(epsilon: float, levels: tuple[int, ...]) -> Noise:
         precision[order] = precision.get(order, 0.0) + 1 / variance
 
     curator: Any = SimpleNamespace(schema=schema, pure=False, release=release)
-    for orders, share in (((0, 1, 2), interaction_pc.FIRST_SHARE),
-                          ((1, 2, 3), 1 - interaction_pc.FIRST_SHARE)):
+    for orders, share in (((0, 1, 2), measured.FIRST_SHARE),
+                          ((1, 2, 3), 1 - measured.FIRST_SHARE)):
         sets = [members for order in orders for members in combinations(range(10), order)]
-        interaction_pc._release(curator, sets, share)
+        measured._release(curator, sets, share)
     return {order: 1 / total for order, total in precision.items()}
 
 

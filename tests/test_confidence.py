@@ -13,7 +13,8 @@ from privet.errors import SchemaError
 from privet.evidence.components import TableEvidence
 from privet.evidence.confidence import with_confidence
 from privet.evidence.replicas import table_replicas
-from privet.methods import interaction_pc
+from privet.graph.graph import Edge, Graph
+from privet.methods import interaction_pc, tables
 from privet.methods.registry import Settings
 from privet.networks import load
 from privet.queries import Components, Release
@@ -30,7 +31,7 @@ def exact_evidence(name: str, rows: int) -> tuple[TableEvidence, tuple[Release, 
     model = load(name)
     codes = model.sample(rows, np.random.default_rng(5))
     data = {name: np.array(model.levels[name])[codes[name]] for name in model.names}
-    releases = interaction_pc.measure(Curator.open(data, model.schema(), None), Settings())
+    releases = tables.measure(Curator.open(data, model.schema(), None), Settings())
     return TableEvidence.from_releases(model.schema(), model.names, releases), releases
 
 
@@ -94,7 +95,7 @@ def orient_as_replicas_are(
     judge: TableJudge, adjacent: np.ndarray, constraints: Constraints, rng: np.random.Generator
 ) -> np.ndarray:
     triples = unshielded(adjacent)
-    weights = collider_weights(judge.costs, adjacent, triples)
+    weights = collider_weights(judge.margins, adjacent, triples)
     return orient(
         adjacent, triples, weights, allowed=constraints.allowed, rng=rng, restarts=RESTARTS
     )
@@ -122,18 +123,26 @@ def test_a_witness_keeps_what_was_found_and_what_was_dropped_with_doubt() -> Non
 
 
 def test_shares_count_edges_and_arrows_and_are_never_certain() -> None:
-    arrow = np.zeros((3, 3), dtype=bool)
-    arrow[0, 1] = True
-    line = arrow | arrow.T
-    none = np.zeros_like(arrow)
-    (edge,) = with_confidence(("a", "b", "c"), arrow, [arrow, arrow, line, none]).edges
+    arrow, back, line, none = (
+        Graph("cpdag", ("a", "b", "c"), edges)
+        for edges in (
+            (Edge("a", "b", "-->"),), (Edge("b", "a", "-->"),), (Edge("b", "a", "---"),), ()
+        )
+    )  # fmt: skip
+    (edge,) = with_confidence(arrow, [arrow, arrow, line, none]).edges
     assert (edge.source, edge.target, edge.mark) == ("a", "b", "-->")
     assert edge.confidence == pytest.approx(3.5 / 5) and edge.arrow_confidence == 0.5
-    (edge,) = with_confidence(("a", "b", "c"), line, [line] * 20).edges
+    (edge,) = with_confidence(arrow, [back] * 4).edges
+    assert (edge.confidence, edge.arrow_confidence) == (0.9, 0.1)
+    (edge,) = with_confidence(line, [line] * 20).edges
     assert edge.confidence == pytest.approx(20.5 / 21, abs=1e-3)
     assert edge.arrow_confidence is None
-    (edge,) = with_confidence(("a", "b", "c"), line, []).edges
+    (edge,) = with_confidence(line, []).edges
     assert edge.confidence is None
+    half = Graph("pag", ("a", "b"), (Edge("b", "a", "o->"),))
+    other = Graph("pag", ("a", "b"), (Edge("a", "b", "o->"),))
+    (edge,) = with_confidence(half, [half, other]).edges
+    assert (edge.confidence, edge.arrow_confidence) == (0.833, 0.5)
 
 
 def test_a_clear_edge_is_surer_than_a_doubtful_one() -> None:
@@ -148,7 +157,7 @@ def test_a_clear_edge_is_surer_than_a_doubtful_one() -> None:
     column = {"kind": "categorical", "levels": ["n", "y"]}
     schema = Schema.from_dict({"name": "t", "columns": {name: column for name in "abc"}})
     settings = Settings(alpha=0.9, replicas=40)
-    releases = interaction_pc.measure(Curator.open(data, schema, None), settings)
+    releases = tables.measure(Curator.open(data, schema, None), settings)
     graph = interaction_pc.search(schema, releases, settings).graph
     sure = graph.edge("a", "b").confidence
     assert sure is not None and sure > 0.95

@@ -26,7 +26,7 @@ from privet.evidence.moments import (
 from privet.graph.knowledge import Knowledge
 from privet.graph.metrics import compare
 from privet.ledger import Ledger
-from privet.methods import moment_pc
+from privet.methods import moment_pc, moments
 from privet.methods.registry import Settings
 from privet.moment_queries import PAIR, SQUARE, Locations
 from privet.networks import LinearGaussian, random_linear_gaussian
@@ -90,7 +90,7 @@ def searched(
         run = ledger.begin(
             schema.name, epsilon=epsilon, delta=1e-6, method="moment-pc", unit=schema.unit
         )
-    releases = moment_pc.measure(Curator.open(data, schema, run), settings)
+    releases = moments.measure(Curator.open(data, schema, run), settings)
     return moment_pc.search(schema, releases, settings).graph
 
 
@@ -237,7 +237,7 @@ def test_exact_moments_give_the_correlations_of_the_rows() -> None:
     schema = Schema(name="people", columns=columns)
     data = dict(zip(NAMES, rows.T, strict=True))
     evidence = MomentEvidence.from_releases(
-        moment_pc.measure(Curator.open(data, schema, None), QUICK)
+        moments.measure(Curator.open(data, schema, None), QUICK)
     )
     assert evidence.rows == 5000 and evidence.noise == 0 and evidence.spread == 1
     unit = np.sqrt(np.diag(evidence.covariance))
@@ -274,7 +274,7 @@ def test_a_plan_tells_the_noise_of_a_run() -> None:
     rng = np.random.default_rng(8)
     schema, budget = schema_for(NAMES), rho_for(1, 1e-6)
     curator = Simulated(schema, rows_of(CHAIN, 5000, rng), float(budget), rng)
-    evidence = MomentEvidence.from_releases(moment_pc.measure(curator, QUICK))  # type: ignore[arg-type]
+    evidence = MomentEvidence.from_releases(moments.measure(curator, QUICK))  # type: ignore[arg-type]
     assert evidence.rows == pytest.approx(5000, rel=0.05)
     variance = fisher_z(evidence, np.array([(0, 2, 1)])).variance[0]
     planned = planned_noise(schema, 5000, budget) + evidence.spread / 5000
@@ -289,7 +289,7 @@ def test_a_whole_run_keeps_the_size_of_its_tests() -> None:
         rng = np.random.default_rng(seed)
         errors = rng.uniform(-np.sqrt(3), np.sqrt(3), (5000, 6))
         rows = np.clip(errors @ np.linalg.inv(np.eye(6) - CHAIN), -9, 9)
-        releases = moment_pc.measure(Simulated(schema, rows, rho, rng), QUICK)  # type: ignore[arg-type]
+        releases = moments.measure(Simulated(schema, rows, rho, rng), QUICK)  # type: ignore[arg-type]
         evidence = MomentEvidence.from_releases(releases)
         for order, question in NULLS.items():
             below[order] += int(fisher_z(evidence, np.array([question])).p_value[0] < 0.05)
@@ -397,9 +397,9 @@ def test_absurd_bounds_are_no_error(bounds: tuple[float, float], tmp_path: Path)
 
 def test_orders_and_columns_beyond_reason_are_refused() -> None:
     with pytest.raises(MethodError, match="max-order"):
-        moment_pc.check(schema_for(NAMES), Settings(max_order=9))
+        moments.check(schema_for(NAMES), Settings(max_order=9))
     with pytest.raises(MethodError, match="columns"):
-        moment_pc.check(schema_for(tuple(f"x{i}" for i in range(401))), Settings())
+        moments.check(schema_for(tuple(f"x{i}" for i in range(401))), Settings())
 
 
 def test_margins_turn_with_alpha() -> None:

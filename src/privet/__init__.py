@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from privet.certificate import Certificate
-    from privet.discover import Discovery, discover
+    from privet.discover import discover
+    from privet.discovery import Discovery
     from privet.draft import draft
     from privet.errors import PrivetError
     from privet.evidence.plan import plan
@@ -59,7 +60,7 @@ _HOME = {
     "Adjacency": "schema:Adjacency",
     "Certificate": "certificate:Certificate",
     "Column": "schema:Column",
-    "Discovery": "discover:Discovery",
+    "Discovery": "discovery:Discovery",
     "Edge": "graph.graph:Edge",
     "Graph": "graph.graph:Graph",
     "Knowledge": "graph.knowledge:Knowledge",

@@ -9,88 +9,37 @@ the second is free and may be repeated on saved evidence.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from privet import certificate as certificates
 from privet.accounting import check_budget
 from privet.certificate import Certificate
+from privet.discovery import Discovery
 from privet.errors import BudgetError, DataError, EvidenceError, MethodError, SchemaError
 from privet.evidence import file as evidence_file
 from privet.evidence.file import Saved
-from privet.graph.graph import Edge, Graph
 from privet.graph.knowledge import Knowledge
 from privet.ledger import Ledger, Run
 from privet.methods import registry
 from privet.methods.registry import Method, Settings
-from privet.output import NOTE, Stage
-from privet.schema import Schema
+from privet.output import NOTE
+from privet.schema import Schema, did_you_mean
 from privet.trust.central import Curator
 
 OnStep = Callable[[str, float], None]
 
-
-@dataclass(frozen=True, kw_only=True)
-class Discovery:
-    """A graph with its confidence, what was promised for it, and the evidence behind it."""
-
-    graph: Graph
-    certificate: Certificate
-    evidence: Saved
-    method: str
-    notes: tuple[str, ...] = ()
-
-    @property
-    def confidence(self) -> dict[Edge, float]:
-        """How sure each edge is, from 0 to 1."""
-        return {e: e.confidence for e in self.graph.edges if e.confidence is not None}
-
-    def save(self, folder: str | Path, *, force: bool = False) -> tuple[Path, ...]:
-        """Write graph.json, certificate.json, evidence.json, graph.svg and report.html."""
-        with Stage(folder, force=force) as stage:
-            return self.write(stage)
-
-    def write(self, stage: Stage) -> tuple[Path, ...]:
-        """The files, into a folder in the making; returns where they will be."""
-        from privet.graph.io import to_json
-        from privet.report import html
-
-        stage.write("evidence.json", evidence_file.to_json(self.evidence))
-        stage.write("graph.json", to_json(self.graph))
-        stage.write("certificate.json", self.certificate.to_json())
-        stage.write("graph.svg", str(self.plot()))
-        stage.write("report.html", html.report(self))
-        return stage.files()
-
-    def plot(self) -> Picture:
-        """The graph as SVG; a notebook shows it as a picture."""
-        from privet.graph.picture import svg
-
-        return Picture(svg(self.graph))
-
-    def to_networkx(self) -> Any:
-        from privet.graph.io import to_networkx
-
-        return to_networkx(self.graph)
-
-    def __str__(self) -> str:
-        lines = [
-            str(e) + (f"  ({e.confidence:.2f})" if e.confidence is not None else "")
-            for e in self.graph.edges
-        ]
-        return "\n".join([*(lines or ["no edges"]), "", str(self.certificate)])
-
-
-class Picture(str):
-    """SVG text that a notebook shows as a picture."""
-
-    __slots__ = ()
-
-    def _repr_svg_(self) -> str:
-        return str(self)
+# What the options of a search may be: whole numbers from some one on, or numbers between two.
+WHOLE = {"max_order": 0, "max_parents": 1, "seed": 0}
+NUMBERS = {
+    "alpha": (0, 1, "lie between 0 and 1; 0.1 is usual, smaller keeps fewer edges"),
+    "penalty": (0, math.inf, "be a number above 0; 1 is BIC as defined, more keeps fewer edges"),
+    "sparsity": (0, math.inf, "be a number above 0; 0.1 is usual, more keeps fewer edges"),
+    "threshold": (0, math.inf, "be a number above 0; 0.3 is usual, more keeps fewer edges"),
+}
 
 
 def discover(
@@ -99,14 +48,12 @@ def discover(
     *,
     epsilon: float | None = None,
     delta: float = 1e-6,
-    method: str = "auto",
-    alpha: float | None = None,
-    max_order: int = 2,
-    seed: int = 0,
+    method: str | Sequence[str] = "auto",
     private: bool = True,
     evidence: Saved | str | Path | None = None,
     ledger: Ledger | str | Path | None = None,
     on_step: OnStep | None = None,
+    **options: Any,
 ) -> Discovery:
     """The causal graph of a table, with (epsilon, delta) differential privacy for its people.
 
@@ -116,33 +63,55 @@ def discover(
     no epsilon. With ``evidence``, the saved release of an earlier run is searched again: no data
     are read and nothing is spent; a schema given beside it may bring other knowledge.
 
+    Several methods share one measurement: the result is that of the first, with the others in
+    ``.others`` and ``.agreement()``. ``options`` of the search: alpha, max_order, score, penalty,
+    max_parents, sparsity, threshold, seed (see ``make_settings``).
+
     ``on_step(what, share)`` is told what is being done and how much of the work is behind.
     """
-    settings = make_settings(alpha=alpha, max_order=max_order, seed=seed, on_step=on_step)
+    settings = make_settings(on_step=on_step, **options)
     if evidence is not None:
         return reuse(evidence, settings, data=data, schema=schema, epsilon=epsilon, method=method)
     saved = measure(
         data, schema, settings,
         epsilon=epsilon, delta=delta, method=method, private=private, ledger=ledger,
     )  # fmt: skip
-    return search(saved, settings)
+    return search(saved, settings, method=method)
 
 
-def make_settings(
-    *, alpha: float | None, max_order: int, seed: int, on_step: OnStep | None = None
-) -> Settings:
-    """The options of a search, or a refusal."""
-    if alpha is not None and (_not_number(alpha) or not 0 < alpha < 1):
-        raise MethodError(
-            f"alpha is {alpha!r}, but it must lie between 0 and 1; 0.1 is usual, smaller "
-            f"keeps fewer edges"
-        )
-    for what, value in (("max_order", max_order), ("seed", seed)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise MethodError(f"{what} is {value!r}, but it must be a whole number from 0 on")
-    more: dict[str, Any] = {} if on_step is None else {"on_step": on_step}
-    level = None if alpha is None else float(alpha)
-    return Settings(alpha=level, max_order=max_order, seed=seed, **more)
+def make_settings(*, on_step: OnStep | None = None, **options: Any) -> Settings:
+    """The options of a search, or a refusal; None stands for the default.
+
+    alpha: smaller keeps fewer edges. max_order: most columns to condition on. score: auto, bic,
+    bdeu or bge. penalty: of BIC, more keeps fewer edges. max_parents: of a column. sparsity and
+    threshold: of NOTEARS and DAGMA. seed: of the search.
+    """
+    known = {*WHOLE, *NUMBERS, "score"}
+    for name, value in options.items():
+        if name not in known:
+            raise MethodError(
+                f"a search has no option {name!r}{did_you_mean(name, known)}; choose from "
+                f"{', '.join(sorted(known))}"
+            )
+        _check_option(name, value)
+    given = {name: value for name, value in options.items() if value is not None}
+    if on_step is not None:
+        given["on_step"] = on_step
+    return Settings(**given)
+
+
+def _check_option(name: str, value: object) -> None:
+    if value is None or name == "score":  # which scores there are depends on the method
+        return
+    if name in WHOLE:
+        least = WHOLE[name]
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise MethodError(f"{name} is {value!r}, but it must be a whole number from {least} on")
+    else:
+        low, high, rule = NUMBERS[name]
+        fits = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (fits and low < value < high):  # type: ignore[operator]
+            raise MethodError(f"{name} is {value!r}, but it must {rule}")
 
 
 def measure(
@@ -152,20 +121,25 @@ def measure(
     *,
     epsilon: float | None,
     delta: float,
-    method: str = "auto",
+    method: str | Sequence[str] = "auto",
     private: bool = True,
     ledger: Ledger | str | Path | None = None,
 ) -> Saved:
     """The half that reads the data and costs privacy; all that is public is checked before."""
     known = read_schema(schema)
     _check_budget_options(epsilon, delta, private)
-    chosen = _choose(method, known, delta, private)
-    chosen.serve(known, delta, settings)
+    all_chosen = [_choose(name, known, delta, private) for name in _names(method)]
+    for each in all_chosen:
+        each.serve(known, delta, settings)
+    chosen = all_chosen[0]
     _check_data(data)
     if not private or epsilon is None:
-        releases = chosen.measure(Curator.open(data, known, None), settings)
+        curator = Curator.open(data, known, None)
+        parts = {each.measure: each.measure(curator, settings) for each in all_chosen}
+        releases = tuple(release for part in parts.values() for release in part)
         promise = certificates.without_privacy(known, chosen.name, releases)
         return Saved(schema=known, releases=releases, certificate=dict(promise))
+    _check_shared(all_chosen)
     Curator.open(data, known, None)  # holds the header against the schema; reads no row
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     run = book.begin(known.name, epsilon=epsilon, delta=delta, method=chosen.name, unit=known.unit)
@@ -184,7 +158,7 @@ def reuse(
     data: object = None,
     schema: Schema | str | Path | None = None,
     epsilon: float | None = None,
-    method: str = "auto",
+    method: str | Sequence[str] = "auto",
 ) -> Discovery:
     """Search saved evidence again; a schema may bring other knowledge, but no other columns."""
     if data is not None or epsilon is not None:
@@ -200,28 +174,80 @@ def reuse(
 
 
 def search(
-    saved: Saved, settings: Settings, *, method: str = "auto", reused: bool = False
+    saved: Saved,
+    settings: Settings,
+    *,
+    method: str | Sequence[str] = "auto",
+    reused: bool = False,
 ) -> Discovery:
-    """The half that costs nothing: a graph from evidence."""
+    """The half that costs nothing: a graph from evidence, or one for each of several methods."""
     measured = certificates.of_evidence(saved.certificate)
-    chosen = registry.get(measured["method"] if method == "auto" else method)
-    by = registry.get(measured["method"])
-    if chosen.evidence != by.evidence:
-        raise MethodError(
-            f"{chosen.name} searches {chosen.evidence}, but this evidence holds {by.evidence} "
-            f"(measured by {by.name}); use --method {by.name}"
-        )
-    chosen.check(saved.schema, settings)
+    chosen = [
+        registry.get(measured["method"] if name == "auto" else name) for name in _names(method)
+    ]
+    for each in chosen:
+        _check_evidence(each, saved, measured)
+        each.check(saved.schema, settings)
+    first, *others = (_search_one(saved, settings, each, measured, reused) for each in chosen)
+    return replace(first, others=tuple(others))
+
+
+def _search_one(
+    saved: Saved, settings: Settings, chosen: Method, measured: Certificate, reused: bool
+) -> Discovery:
     found = chosen.search(saved.schema, saved.releases, settings)
-    alpha = settings.level(len(saved.schema.columns))
-    options = {"alpha": alpha, "max_order": settings.max_order, "seed": settings.seed}
     return Discovery(
         graph=found.graph,
-        certificate=certificates.of_search(measured, chosen.name, options, reused=reused),
+        certificate=certificates.of_search(
+            measured, chosen.name, settings.options(len(saved.schema.columns)), reused=reused
+        ),
         evidence=saved,
         method=chosen.name,
+        tests=found.tests,
         notes=found.notes,
     )
+
+
+def _names(method: str | Sequence[str]) -> tuple[str, ...]:
+    names = (method,) if isinstance(method, str) else tuple(method)
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if not names or twice:
+        what = f"{twice[0]!r} twice" if names else "none"
+        raise MethodError(f"the methods name {what}; name each method once, at least one")
+    return names
+
+
+def _check_shared(chosen: Sequence[Method]) -> None:
+    """Several methods on one budget must live on one measurement."""
+    first = chosen[0]
+    for other in chosen[1:]:
+        if other.measure is not first.measure:
+            raise MethodError(
+                f"{other.name} measures {other.evidence}, but {first.name} measures "
+                f"{first.evidence}; methods that are run together share one measurement: name "
+                f"some of {', '.join(_sharing(first))}, or make two runs, each with its own budget"
+            )
+
+
+def _sharing(method: Method) -> list[str]:
+    return [m.name for m in registry.available() if m.measure is method.measure]
+
+
+def _check_evidence(chosen: Method, saved: Saved, measured: Certificate) -> None:
+    """Whether this method can search this evidence; if not, what it lacks and what would serve."""
+    held = {kind for release in saved.releases for kind in [evidence_file.kind(release)]}
+    by = registry.get(measured["method"])
+    if chosen.evidence == "exact" and measured["private"]:
+        raise MethodError(
+            f"{chosen.name} searches exact evidence, but this was measured with privacy by "
+            f"{by.name}; use one of {', '.join(_sharing(by))}, which know the noise"
+        )
+    if chosen.evidence not in ("exact", *held):
+        raise MethodError(
+            f"{chosen.name} searches {chosen.evidence}, which this evidence does not hold (it has "
+            f"{' and '.join(sorted(held))}, measured by {by.name}); use one of "
+            f"{', '.join(_sharing(by))}, or run {chosen.name} on the data, for a budget of its own"
+        )
 
 
 def read_schema(schema: Schema | str | Path | None) -> Schema:
@@ -295,10 +321,6 @@ def _check_data(data: object) -> None:
                 f"{str(data)!r} is a pipe or a device, which can be read only once; save the "
                 f"table as a file first"
             )
-
-
-def _not_number(value: object) -> bool:
-    return isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from privet.errors import OutputError
 NOTE = "privet: "  # how a note on an error begins that the command line may show
 RESCUED = "rescued-"
 FILES = ("graph.json", "certificate.json", "evidence.json", "graph.svg", "report.html")
+OTHERS = "others"  # the folder of further graphs; the results of one run, so replaced as a whole
 
 
 class Stage:
@@ -50,11 +51,15 @@ class Stage:
 
     def write(self, name: str, text: str) -> None:
         with _explained(self.folder):
-            (self.path / name).write_text(text, encoding="utf-8", newline="\n")
+            path = self.path / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
 
     def files(self) -> tuple[Path, ...]:
         """Where the files that were written will be."""
-        return tuple(self.folder / name for name in FILES if (self.path / name).exists())
+        others = sorted(path.name for path in (self.path / OTHERS).glob("*"))
+        names = [*FILES, *(f"{OTHERS}/{name}" for name in others)]
+        return tuple(self.folder / name for name in names if (self.path / name).exists())
 
     def keep(self, name: str) -> None:
         """From now on this file outlives an error, because it has been paid for."""
@@ -79,6 +84,7 @@ class Stage:
         rescued = f"{RESCUED}{name}"
         with _explained(self.folder):
             os.replace(self.path / name, self.path / rescued)
+            shutil.rmtree(self.path / OTHERS, ignore_errors=True)
             for file in self.path.iterdir():
                 if file.name != rescued:
                     file.unlink()
@@ -120,6 +126,7 @@ class Stage:
             if self.folder.exists():
                 if not self._inside:
                     raise FileExistsError(errno.EEXIST, "it exists by now")
+                shutil.rmtree(self.folder / OTHERS, ignore_errors=True)
                 for file in self.path.iterdir():
                     os.replace(file, self.folder / file.name)
                 self.path.rmdir()

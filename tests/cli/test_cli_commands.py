@@ -136,3 +136,16 @@ def test_help_of_every_command(run: Run) -> None:
     for words in ((), ("discover",), ("plan",), ("ledger", "grant"), ("schema", "draft")):
         result = run(*words, "--help")
         assert result.code == 0 and "usage: privet" in result.out
+
+
+def test_a_true_graph_as_a_search_for_hidden_causes_may_find_it(home: Path, run: Run) -> None:
+    """The fix that `compare` names for a PAG beside a DAG."""
+    assert run("simulate", "asia", "--rows", 50, "--output", "asia.csv").code == 0
+    assert run("convert", "asia.truth.json", "pag.json", "--pag").code == 0
+    refused = run("compare", "asia.truth.json", "pag.json")
+    assert refused.code == 2 and "privet convert" in refused.err and "--pag" in refused.err
+    assert run("compare", "pag.json", "pag.json").code == 0
+    assert run("convert", "asia.truth.json", "less.json", "--pag", "--hide", "smoke").code == 0
+    assert "smoke" not in (home / "less.json").read_text()
+    assert run("convert", "asia.truth.json", "no.json", "--pag", "--hide", "smog").code == 2
+    assert run("convert", "asia.truth.json", "no.json", "--hide", "smoke").code == 2

@@ -53,7 +53,8 @@ class TableJudge:
         open_ = open_[self._table_known(questions[open_])]
         whole = chi2.full(self.evidence, questions[open_])
         both = np.logaddexp(out[..., open_], whole.log_bayes - bar) - log(2)
-        out[..., open_] = np.where(whole.freedom > 0, both, out[..., open_])
+        asked = (whole.freedom > 0) & (out[..., open_] < log(2))  # as if each replica were alone
+        out[..., open_] = np.where(asked, both, out[..., open_])
         return out
 
     def costs(self, questions: Indices) -> Floats:

@@ -15,18 +15,26 @@ def add(parsers: Subparsers) -> None:
         help="file to write: .json, .dot, .gv, .graphml, .csv, .gml, .dagitty, .txt or .svg",
     )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
+    parser.add_argument(
+        "--pag", action="store_true", help="turn a DAG or CPDAG into its PAG, as FCI may find it"
+    )
+    parser.add_argument("--hide", metavar="A,B,…", help="with --pag: these nodes are not seen")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     from pathlib import Path
 
-    from privet.errors import OutputError
+    from privet.errors import GraphError, OutputError
     from privet.graph.io import load, save
     from privet.graph.picture import svg
 
     target = Path(args.target)
     graph = load(args.source)
+    if args.hide and not args.pag:
+        raise GraphError(f"--hide {args.hide} was given without --pag; hidden nodes make a PAG")
+    if args.pag:
+        graph = graph.pag([name for name in (args.hide or "").split(",") if name])
     if target.exists() and not args.force:
         raise OutputError(
             f"{args.target!r} exists; choose another name, or use --force to replace it"

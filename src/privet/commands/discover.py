@@ -23,13 +23,18 @@ from privet.commands.show import (
     rows,
     table,
 )
-from privet.errors import BudgetError, DataError
+from privet.errors import BudgetError, DataError, MethodError
 
 if TYPE_CHECKING:
-    from privet.discover import Discovery, OnStep
+    from privet.discover import OnStep
+    from privet.discovery import Discovery
     from privet.evidence.file import Saved
     from privet.output import Stage
 
+# Options of the search, as make_settings calls them.
+SEARCH_OPTIONS = (
+    "alpha", "max_order", "score", "penalty", "max_parents", "sparsity", "threshold", "seed"
+)  # fmt: skip
 PATIENCE = 2.0  # seconds without a progress bar
 
 
@@ -47,15 +52,23 @@ def add(parsers: Subparsers) -> None:
         "--evidence", metavar="FILE", help="search the evidence.json of an earlier run, for free"
     )
     search = parser.add_argument_group("search")
-    search.add_argument("--method", default="auto", metavar="NAME", help="see `privet methods`")
+    search.add_argument("--method", metavar="NAME", help="see `privet methods` (auto)")
+    search.add_argument(
+        "--methods", metavar="A,B,…", help="several on one measurement, and where they agree"
+    )
     search.add_argument(
         "--alpha", type=float, metavar="A",
         help="smaller keeps fewer edges (2 / (columns - 1), at most 0.2)",
     )  # fmt: skip
     search.add_argument(
-        "--max-order", type=int, default=2, metavar="K", help="most columns to condition on (2)"
+        "--max-order", type=int, metavar="K", help="most columns to condition on (2)"
     )
-    search.add_argument("--seed", type=int, default=0, metavar="S", help="of the search (0)")
+    search.add_argument("--score", metavar="NAME", help="auto, bic, bdeu or bge")
+    search.add_argument("--penalty", type=float, metavar="W", help="of BIC; more keeps less (1)")
+    search.add_argument("--max-parents", type=int, metavar="K", help="most parents of a column")
+    search.add_argument("--sparsity", type=float, metavar="L", help="l1 weight of NOTEARS, DAGMA")
+    search.add_argument("--threshold", type=float, metavar="W", help="smallest weight they keep")
+    search.add_argument("--seed", type=int, metavar="S", help="of the search (0)")
     show = parser.add_argument_group("output")
     show.add_argument("--force", action="store_true", help="replace the results in DIR")
     add_json(show)  # type: ignore[arg-type]
@@ -83,10 +96,11 @@ def _discover(
     from privet.evidence.file import to_json
 
     settings = make_settings(
-        alpha=args.alpha, max_order=args.max_order, seed=args.seed, on_step=on_step
+        on_step=on_step, **{name: getattr(args, name) for name in SEARCH_OPTIONS}
     )
+    method = _methods(args)
     if args.evidence:
-        found = reuse(args.evidence, settings, schema=args.schema, method=args.method)
+        found = reuse(args.evidence, settings, schema=args.schema, method=method)
         return found, found.write(stage)
     saved = measure(
         args.data,
@@ -94,14 +108,14 @@ def _discover(
         settings,
         epsilon=args.epsilon,
         delta=1e-6 if args.delta is None else args.delta,
-        method=args.method,
+        method=method,
         private=not args.no_privacy,
         ledger=args.ledger,
     )
     with _paid(saved):
         stage.write("evidence.json", to_json(saved))
         stage.keep("evidence.json")
-        found = search(saved, settings)
+        found = search(saved, settings, method=method)
         return found, found.write(stage)
 
 
@@ -117,6 +131,17 @@ def _paid(saved: Saved) -> Iterator[None]:
             spent, name = saved.certificate["spent"]["epsilon"], saved.schema.name
             error.add_note(f"{NOTE}epsilon {spent:.6g} of data set {name!r} was spent before that")
         raise
+
+
+def _methods(args: argparse.Namespace) -> str | list[str]:
+    if args.methods is None:
+        return args.method or "auto"
+    if args.method is not None:
+        raise MethodError(
+            f"--method {args.method} was given with --methods {args.methods}; leave one of the "
+            f"two away"
+        )
+    return [name.strip() for name in args.methods.split(",") if name.strip()]
 
 
 def _check_combination(args: argparse.Namespace) -> None:
@@ -170,6 +195,7 @@ def _progress(args: argparse.Namespace) -> Iterator[OnStep]:
 
 def _print_json(found: Discovery, files: tuple[Path, ...]) -> None:
     import json
+    from dataclasses import asdict
 
     from privet.graph.io import to_json
 
@@ -180,6 +206,9 @@ def _print_json(found: Discovery, files: tuple[Path, ...]) -> None:
     }
     if found.notes:
         result["notes"] = list(found.notes)
+    if found.others:
+        result["others"] = {o.method: json.loads(to_json(o.graph)) for o in found.others}
+        result["agreement"] = [asdict(line) for line in found.agreement()]
     print_json(result)
 
 
@@ -200,6 +229,8 @@ def _print(found: Discovery, files: tuple[Path, ...], args: argparse.Namespace) 
         out.print("No edge stands out of the noise. `privet plan` says what a budget can detect.")
     for note in found.notes:
         out.print(printable(note))
+    if found.others:
+        _print_agreement(found)
     lines = [Text(printable(line)) for line in found.certificate.lines()]
     assumed = len(found.certificate["assumptions"])
     if assumed:
@@ -216,6 +247,23 @@ def _print(found: Discovery, files: tuple[Path, ...], args: argparse.Namespace) 
     _print_cap(found, args)
     for path in files:
         out.print(Text(printable(path)), soft_wrap=True)
+
+
+def _print_agreement(found: Discovery) -> None:
+    """How each method marks each pair that some method joins."""
+    methods = [found.method, *(other.method for other in found.others)]
+    made = table("pair", "", *methods, "joined by")
+    lines = found.agreement()
+    for line in lines:
+        rows(made, (line.a, line.b, *line.marks, f"{line.joined} of {len(methods)}"))
+    out = console()
+    out.print(made)
+    same = sum(line.unanimous for line in lines)
+    out.print(
+        f"All {len(methods)} methods searched the same evidence; of {len(lines)} pairs that some "
+        f"method joins they mark {same} alike. The graph above is that of {methods[0]}.",
+        soft_wrap=True,
+    )
 
 
 def _print_cap(found: Discovery, args: argparse.Namespace) -> None:

@@ -1,142 +1,20 @@
-"""interaction-pc: measure interactions, test for ever.
+"""interaction-pc: measure interactions once, test for ever.
 
-Half of the budget measures the number of rows, all columns and all pairs. A first look at
-these (free) says which triples matter: two neighbours of a column, three neighbours of one
-column, and a removed pair with the column that explained it. The other half measures these
-triples and, once more, the columns and pairs in them. Everything after that is free.
-
-Privacy. Each release is Gaussian noise on exact integers with the sensitivity of
-``queries.Components``; which triples are asked for is a function of the first releases and
-public facts. So the run is an adaptive composition of at most the run's budget, which the
-ledger's filter enforces (``proofs/filter.md``).
+What is measured, and why it is private, is said in ``methods/tables.py``; the rest is free.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
-from itertools import combinations
-
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.ci.tables import TableJudge
-from privet.contrasts import GRID
-from privet.errors import MethodError
-from privet.evidence.components import TableEvidence, components_query
+from privet.evidence.components import TableEvidence
 from privet.evidence.replicas import table_replicas
 from privet.methods.registry import Method, Searched, Settings
+from privet.methods.tables import check, measure
 from privet.methods.weighed import weighed_search
-from privet.prior import default_level
-from privet.queries import Components, Release
+from privet.queries import Release
 from privet.schema import Schema
-from privet.search.constraints import Constraints
-from privet.search.pc import Skeleton, prune
-from privet.search.weighed_pc import WIDEST
-from privet.trust.central import Curator
-
-MOST_COLUMNS = 400
-MOST_LEVELS = 32
-# A Bayes factor may miss its bar by this factor and still earn the pair a second look.
-LENIENCE = 10.0
-# First half: pairs; second half: triples.
-FIRST_SHARE = Fraction(1, 2)
-
-
-def check(schema: Schema, settings: Settings) -> None:
-    if not 0 <= settings.max_order <= 2:
-        raise MethodError(
-            f"--max-order is {settings.max_order}; interactions of three columns are measured, "
-            "which serve separators of 0, 1 or 2 columns; use one of these"
-        )
-    if len(schema.columns) > MOST_COLUMNS:
-        raise MethodError(
-            f"the schema has {len(schema.columns)} columns; tables serve up to {MOST_COLUMNS}, "
-            "because all pairs are measured; leave some columns out of the schema"
-        )
-    for column in schema.columns:
-        if column.cardinality > MOST_LEVELS:
-            raise MethodError(
-                f"column {column.name!r} has {column.cardinality} levels; tables serve up to "
-                f"{MOST_LEVELS}, since more leave no power; list fewer levels with missing = "
-                "\"level\" for all others, or use fewer bins"
-            )
-
-
-def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
-    schema = curator.schema
-    size = len(schema.columns)
-    settings.on_step("measuring all pairs", 0.0)
-    small = [*combinations(range(size), 1), *combinations(range(size), 2)]
-    first = small if schema.rows_are_public else [(), *small]
-    releases = _release(curator, first, FIRST_SHARE)
-    settings.on_step("choosing triples", 0.2)
-    wanted = _interesting(schema, releases)
-    settings.on_step("measuring triples", 0.3)
-    return releases + _release(curator, wanted, 1 - FIRST_SHARE)
-
-
-def _release(
-    curator: Curator, sets: list[tuple[int, ...]], share: Fraction
-) -> tuple[Release, ...]:
-    """One release per order, the share divided so that all have the same noise in unit scale."""
-    names = curator.schema.names
-    orders = sorted({len(members) for members in sets})
-    queries = [
-        components_query(names, sorted(members for members in sets if len(members) == order))
-        for order in orders
-    ]
-    weights = [_weight(curator, query, order) for query, order in zip(queries, orders, strict=True)]
-    return tuple(
-        curator.release(query, share * weight / sum(weights))
-        for query, weight in zip(queries, weights, strict=True)
-    )
-
-
-def _weight(curator: Curator, query: Components, order: int) -> Fraction:
-    if curator.pure:
-        return Fraction(query.l1(curator.schema), GRID**order)
-    return Fraction(query.l2_squared(curator.schema), GRID ** (2 * order))
-
-
-def _interesting(schema: Schema, releases: tuple[Release, ...]) -> list[tuple[int, ...]]:
-    """The triples that the first look finds worth measuring, with all their subsets."""
-    found, strength = _first_look(schema, releases)
-    triples: set[tuple[int, ...]] = set()
-    for k in range(len(schema.columns)):
-        near = np.flatnonzero(found.adjacent[k])
-        triples |= {tuple(sorted((i, j, k))) for i, j in combinations(near.tolist(), 2)}
-        strongest = near[np.argsort(-strength[k, near], kind="stable")][:WIDEST]
-        triples |= set(combinations(sorted(strongest.tolist()), 3))
-    for pair, separator in found.separators.items():
-        if separator:
-            triples.add(tuple(sorted((*pair, *separator))))
-    pairs = {(x, y) for x, y in np.argwhere(np.triu(found.adjacent)).tolist()}
-    closed = triples | pairs
-    for members in triples | pairs:
-        for order in range(1, len(members)):
-            closed |= set(combinations(members, order))
-    return sorted(closed) or [(i,) for i in range(len(schema.columns))]
-
-
-def _first_look(
-    schema: Schema, releases: tuple[Release, ...]
-) -> tuple[Skeleton, NDArray[np.float64]]:
-    """Orders 0 and 1 on pairs, lenient at order 0: what is near the bar gets a second look.
-
-    It does not depend on the options of the search, which may differ from search to search.
-    """
-    evidence = TableEvidence.from_releases(schema, schema.names, releases)
-    size = len(schema.columns)
-    lenient = TableJudge(evidence, alpha=default_level(size) * LENIENCE)
-    strict = TableJudge(evidence, alpha=default_level(size))
-    constraints = Constraints.of(schema.names, schema.knowledge)
-    strength = lenient.strengths()
-    found = Skeleton(constraints.possible & ~np.eye(size, dtype=bool), {})
-    for order, judge in enumerate((lenient, strict)):
-        found = prune(
-            found, order, judge.margins, strength=strength, required=constraints.required
-        )
-    return found, strength
 
 
 def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Searched:

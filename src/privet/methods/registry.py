@@ -10,6 +10,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import privet.methods
 from privet.errors import MethodError
@@ -26,10 +27,20 @@ def _say_nothing(_what: str, _share: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Public choices; none of them touches the privacy promise."""
+    """Public choices; none of them touches the privacy promise.
+
+    ``score`` (auto, bic, bdeu, bge), ``penalty`` (of BIC, 1 as defined) and ``max_parents`` are
+    for searches that score families; ``sparsity`` and ``threshold`` (of a weight) for those that
+    fit weights.
+    """
 
     alpha: float | None = None
     max_order: int = 2
+    score: str = "auto"
+    penalty: float = 1.0
+    max_parents: int | None = None
+    sparsity: float | None = None
+    threshold: float | None = None
     seed: int = 0
     replicas: int = 20
     on_step: Callable[[str, float], None] = _say_nothing
@@ -38,6 +49,16 @@ class Settings:
         """The Bayes factor for an edge must exceed 1/level: as asked for, or the odds that two
         columns are joined if each has about two neighbours."""
         return self.alpha if self.alpha is not None else default_level(columns)
+
+    def options(self, columns: int) -> dict[str, Any]:
+        """What was asked of the search, for its certificate."""
+        unlike = {
+            name: getattr(self, name)
+            for name in ("score", "penalty", "max_parents", "sparsity", "threshold")
+            if getattr(self, name) != getattr(Settings, name)
+        }
+        always = {"alpha": self.level(columns), "max_order": self.max_order, "seed": self.seed}
+        return always | unlike
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -15,8 +14,9 @@ from privet.graph.orient import apply_knowledge
 from privet.methods.registry import Searched, Settings
 from privet.schema import Schema
 from privet.search.constraints import Constraints
+from privet.search.protocols import Bools, Judge
 from privet.search.stability import Witness, replicated
-from privet.search.weighed_pc import Judge, arrows, skeleton
+from privet.search.weighed_pc import arrows, skeleton
 
 # Makes a judge of so many replicas of the evidence.
 Replicas = Callable[[int, np.random.Generator], Judge]
@@ -33,15 +33,24 @@ def weighed_search(
     joined = skeleton(witness, constraints, settings.max_order)
     found = arrows(witness, joined, constraints, first)
     settings.on_step("weighing how sure each edge is", 0.7)
-    stack = replicas(len(others), first)
-    start = witness.doubtful(found)
-    seen = replicated(stack, start, constraints, settings.max_order, others)
-    known = partial(apply_knowledge, names=schema.names, knowledge=schema.knowledge)
-    graph = with_confidence(schema.names, known(found), [known(replica) for replica in seen])
-    return Searched(graph=_marked(graph, schema.knowledge), tests=witness.tests)
+    seen: list[Bools] = []
+    if others:
+        stack, start = replicas(len(others), first), witness.doubtful(found)
+        seen = replicated(stack, start, constraints, settings.max_order, others)
+    graph, *again = (closed(each, schema) for each in (found, *seen))
+    return Searched(
+        graph=marked(with_confidence(graph, again), schema.knowledge), tests=witness.tests
+    )
 
 
-def _marked(graph: Graph, knowledge: Knowledge) -> Graph:
+def closed(found: Bools, schema: Schema) -> Graph:
+    """The CPDAG with the arrows that knowledge adds; refused if it breaks knowledge."""
+    return Graph.from_matrix(
+        schema.names, apply_knowledge(found, schema.names, schema.knowledge), "cpdag"
+    )
+
+
+def marked(graph: Graph, knowledge: Knowledge) -> Graph:
     """Required edges were not measured: they have an origin instead of a confidence."""
     edges = tuple(
         Edge(edge.source, edge.target, edge.mark, origin="knowledge")

@@ -15,7 +15,7 @@ from privet.evidence.file import Saved
 from privet.graph.graph import Edge, Graph
 
 if TYPE_CHECKING:
-    from privet.discover import Discovery
+    from privet.discovery import Discovery
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 STYLE = """
@@ -56,6 +56,7 @@ def report(found: Discovery) -> str:
         f"<h1>Causal graph of {_safe(name)}</h1>{_badge(found.certificate)}",
         _section("The graph", str(found.plot()) + _reading(found.graph)),
         _section("How sure each edge is", _edges(found.graph) + _notes(found.notes)),
+        _agreement(found),
         _section("What is promised", _promise(found.certificate)),
         _plan(found.evidence, found.certificate),
         _section("How it was made", _made(found)),
@@ -98,9 +99,14 @@ def _badge(certificate: Mapping[str, Any]) -> str:
 def _reading(graph: Graph) -> str:
     marks = [mark for mark in READING if any(edge.mark == mark for edge in graph.edges)]
     lines = "; ".join(f'<span class="mark">{_safe(m)}</span> {READING[m]}' for m in marks)
+    missing = (
+        "columns that matter may be missing, but"
+        if graph.kind == "pag"
+        else "no column that matters is missing, and"
+    )
     return (
         f'<p class="soft">{lines}. Causes are claimed under the usual assumptions of such a '
-        f"search: no column that matters is missing, and no effects cancel each other out.</p>"
+        f"search: {missing} no effects cancel each other out.</p>"
         if marks
         else '<p class="soft">No edge stands out of the noise. That is no proof of independence: '
         "see what could have been seen.</p>"
@@ -115,6 +121,27 @@ def _edges(graph: Graph) -> str:
         '<p class="soft">Confidence is the share of redrawn evidence in which the edge (or its '
         "arrow) is found again. An arrow below one half is drawn dashed: the two columns are "
         "joined, but which causes which is a guess.</p>"
+    )
+
+
+def _agreement(found: Discovery) -> str:
+    """A line for each pair that some method joins, if there is more than one method."""
+    if not found.others:
+        return ""
+    methods = [found.method, *(other.method for other in found.others)]
+    lines = (
+        (
+            f"{_safe(line.a)}, {_safe(line.b)}",
+            *(f'<span class="mark">{_safe(mark)}</span>' for mark in line.marks),
+            f'<span class="number">{line.joined} of {len(methods)}</span>',
+        )
+        for line in found.agreement()
+    )
+    return _section(
+        "Where the methods agree",
+        _table(("pair", *map(_safe, methods), "joined by"), lines)
+        + '<p class="soft">All methods searched the same evidence. Marks are read from the first '
+        "column to the second. The picture is that of the first method.</p>",
     )
 
 

@@ -18,7 +18,8 @@ import numpy as np
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
 from privet.search.pc import Ask, Bools, Floats, Indices, Skeleton, prune
-from privet.search.weighed_pc import WIDEST, Judge, collider_weights
+from privet.search.protocols import Judge
+from privet.search.weighed_pc import WIDEST, collider_weights
 
 # An edge was dropped with doubt if no margin against it was below this.
 DOUBT = -1.5
@@ -90,7 +91,7 @@ def replicated(
     def weigh(r: int, ask: Ask) -> Floats:
         return collider_weights(ask, joined[r], triples[r])
 
-    weights = _together(len(rngs), weigh, judge.costs)
+    weights = _together(len(rngs), weigh, judge.margins)
     return [
         orient(adjacent, seen, weight, allowed=constraints.allowed, rng=rng, restarts=RESTARTS)
         for adjacent, seen, weight, rng in zip(joined, triples, weights, rngs, strict=True)

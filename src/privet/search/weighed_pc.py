@@ -6,35 +6,23 @@ is made of.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
-from privet.search.pc import Skeleton, complete, prune
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Indices = NDArray[np.intp]
+from privet.search.pc import Ask, Skeleton, complete, prune
+from privet.search.protocols import Bools, Floats, Indices, Judge
 
 # Separators of two and more are formed from this many of the strongest neighbours.
 WIDEST = 8
-# A collider must be this much (in nats) better than none: one weak false collider turns a dozen
-# edges. The weight of one triple is bounded, so that none can outvote all others.
-COLLIDER_PRIOR, HEAVIEST_TRIPLE = 2.0, 15.0
-
-
-class Judge(Protocol):
-    """What a search asks: margins (negative: independent) and costs (small: independent)."""
-
-    def strengths(self) -> Floats: ...
-
-    def margins(self, questions: Indices) -> Floats: ...
-
-    def costs(self, questions: Indices) -> Floats: ...
+# The weight of one triple is bounded, so that none can outvote all others.
+HEAVIEST_TRIPLE = 15.0
+# Before looking, in a random order, the middle of a triple comes last in one case of three.
+COLLIDERS, OTHERS = 1.0, 2.0
+# Rounds in which the share of colliders settles.
+ROUNDS = 100
 
 
 def skeleton(judge: Judge, constraints: Constraints, max_order: int) -> Skeleton:
@@ -53,20 +41,25 @@ def skeleton(judge: Judge, constraints: Constraints, max_order: int) -> Skeleton
 
 
 def arrows(
-    judge: Judge, found: Skeleton, constraints: Constraints, rng: np.random.Generator
+    judge: Judge,
+    found: Skeleton,
+    constraints: Constraints,
+    rng: np.random.Generator,
+    restarts: int = 20,
 ) -> Bools:
     """The CPDAG over a skeleton that the evidence for and against colliders likes best."""
     triples = unshielded(found.adjacent)
-    weights = collider_weights(judge.costs, found.adjacent, triples)
-    return orient(found.adjacent, triples, weights, allowed=constraints.allowed, rng=rng)
+    weights = collider_weights(judge.margins, found.adjacent, triples)
+    return orient(
+        found.adjacent, triples, weights, allowed=constraints.allowed, rng=rng, restarts=restarts
+    )
 
 
-def collider_weights(
-    costs: Callable[[Indices], Floats], adjacent: Bools, triples: Indices
-) -> Floats:
-    """For i - k - j: how much worse independence of i and j fits with k given than without.
+def collider_weights(margins: Ask, adjacent: Bools, triples: Indices) -> Floats:
+    """For i - k - j: the log odds that it is a collider.
 
-    Both sides may add one neighbour of i or j to the separator, and take the best.
+    The Bayes factor is that of dependence of i and j with k given against without. Both sides
+    may add one neighbour of i or j to the separator, and take the best.
     """
     best = np.full((len(triples), 2), np.inf)
     by_size: dict[int, list[tuple[int, int, tuple[int, ...]]]] = {}
@@ -78,9 +71,22 @@ def collider_weights(
     for asked in by_size.values():
         questions = np.array([question for _, _, question in asked], dtype=np.intp)
         unique, where = np.unique(questions, axis=0, return_inverse=True)
-        answers = costs(unique)[where.ravel()]
+        answers = margins(unique)[where.ravel()]
         place = np.array([(at, side) for at, side, _ in asked], dtype=np.intp)
         np.minimum.at(best, (place[:, 0], place[:, 1]), answers)
-    difference = np.clip(best[:, 1] - best[:, 0], -HEAVIEST_TRIPLE, HEAVIEST_TRIPLE)
-    weights: Floats = difference - COLLIDER_PRIOR
-    return weights
+    factors = np.clip(best[:, 1] - best[:, 0], -HEAVIEST_TRIPLE, HEAVIEST_TRIPLE)
+    return np.asarray(factors + log_odds(factors))
+
+
+def log_odds(factors: Floats) -> float:
+    """The odds that a triple is a collider, learnt from the log Bayes factors of all triples.
+
+    Where nearly all triples are no colliders, one with weak evidence is none either: it would
+    turn a dozen edges. Where many are, weak evidence is believed. The share is the one that
+    agrees with its own posterior probabilities (empirical Bayes, by expectation maximisation).
+    """
+    share = COLLIDERS / (COLLIDERS + OTHERS)
+    for _ in range(ROUNDS):
+        believed = 1 / (1 + np.exp(-(factors + log(share / (1 - share)))))
+        share = (float(believed.sum()) + COLLIDERS) / (len(factors) + COLLIDERS + OTHERS)
+    return log(share / (1 - share))

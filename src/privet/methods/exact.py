@@ -1,0 +1,57 @@
+"""exact: the best graph of all, by dynamic programming over sets of columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privet.errors import MethodError
+from privet.graph.graph import Graph
+from privet.methods.family import Family
+from privet.methods.ground import Ground
+from privet.methods.mcmc import MAX_TESTED_PARENTS, climbed, with_probabilities
+from privet.methods.registry import Settings
+from privet.methods.weighed import closed
+from privet.schema import Schema
+from privet.search.exact import MOST_COLUMNS, exact
+from privet.search.order_mcmc import order_mcmc
+
+MAX_PARENTS = 3  # of tables, which grow with every parent
+MAX_NUMERIC_PARENTS = 5
+
+
+def check(schema: Schema, settings: Settings) -> None:
+    if len(schema.columns) > MOST_COLUMNS:
+        raise MethodError(
+            f"the schema has {len(schema.columns)} columns; exact search looks at all sets of "
+            f"columns and serves up to {MOST_COLUMNS}; use mcmc (or interaction-mcmc) instead"
+        )
+
+
+def find(
+    ground: Ground, schema: Schema, settings: Settings, rng: np.random.Generator
+) -> Graph:
+    """How probable each edge is, a chain over orders tells that starts from the best graph."""
+    local, constraints = ground.families(schema, settings.max_order)
+    usual = MAX_PARENTS if ground.moments is None else MAX_NUMERIC_PARENTS
+    if ground.local is None:
+        usual = MAX_TESTED_PARENTS
+    widest = usual if settings.max_parents is None else settings.max_parents
+    best = exact(local, constraints, max_parents=widest)
+    if ground.local is None:  # there is no likelihood: replicas tell
+        return closed(best, schema)
+    sampled = order_mcmc(local, best | best.T, constraints, rng, max_parents=widest)
+    return with_probabilities(closed(best, schema), sampled)
+
+
+FAMILY = Family(
+    name="exact",
+    find=find,
+    summary="the best graph of all, for up to 20 columns",
+    cite="Silander, Myllymäki 2006",
+    graph="cpdag",
+    scored=True,
+    probable=True,
+    again=climbed,
+    check=check,
+)
+METHODS = (FAMILY.interaction(), FAMILY.moment(), FAMILY.plain())

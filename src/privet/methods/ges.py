@@ -1,0 +1,35 @@
+"""GES: greedy search over equivalence classes, by local scores.
+
+On noisy interactions it stays within the edges that tests have found: the score that can be had
+there (``scores/noisy_tables.py``) overrates large families.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privet.graph.graph import Graph
+from privet.methods.family import Family
+from privet.methods.ground import Ground
+from privet.methods.registry import Settings
+from privet.methods.weighed import closed
+from privet.schema import Schema
+from privet.search.ges import ges
+
+
+def find(
+    ground: Ground, schema: Schema, settings: Settings, _rng: np.random.Generator
+) -> Graph:
+    gains, constraints = ground.climbing(schema, settings.max_order)
+    return closed(ges(gains, constraints, max_parents=settings.max_parents), schema)
+
+
+FAMILY = Family(
+    name="ges",
+    find=find,
+    summary="greedy equivalence search with forward, backward and turning steps",
+    cite="Chickering 2002; Hauser, Bühlmann 2012; Ramsey et al. 2017",
+    graph="cpdag",
+    scored=True,
+)
+METHODS = (FAMILY.interaction(), FAMILY.moment(), FAMILY.plain())

@@ -1,0 +1,274 @@
+"""What a search stands on: a judge of independences and a score of families, from evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from privet.ci.fisher_z import MomentJudge
+from privet.ci.tables import TableJudge
+from privet.errors import MethodError
+from privet.evidence.components import TableEvidence
+from privet.evidence.counted import CountedTables
+from privet.evidence.moments import MomentEvidence
+from privet.evidence.replicas import table_replicas
+from privet.methods.registry import Settings
+from privet.queries import Release
+from privet.schema import Schema
+from privet.scores import gaussian
+from privet.scores import tables as exact_tables
+from privet.scores.families import Families
+from privet.scores.noisy_tables import NoisyTables
+from privet.search.constraints import Constraints
+from privet.search.potential import potential
+from privet.search.protocols import Bools, Floats, Gains, Indices, Judge, Locals
+from privet.search.stability import DOUBT
+from privet.search.weighed_pc import skeleton
+
+Question = tuple[int, ...]
+Answer = Callable[[Indices], Floats]
+
+# The scores that each kind of evidence serves; the first is the one of "auto".
+SCORES = {"tables": ("bayes",), "moments": ("bic", "bge"), "counts": ("bic", "bdeu")}
+NEEDS = {
+    "bayes": "noisy interactions",
+    "bic": "exact tables or moments",
+    "bdeu": "exact tables of categories (ges, mmhc, exact or mcmc with --no-privacy)",
+    "bge": "moments of numeric columns (moment-ges, say)",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ground:
+    """``local`` is None where noise is shared between families, so that there is no likelihood:
+    then scores are made from tests, and hold among the edges that tests have found.
+
+    ``replicas`` makes grounds that might have been measured instead; ``near`` are the pairs that
+    a search on a replica need look at, since the others were dropped without doubt. ``moments``
+    is there for searches that fit weights to a covariance."""
+
+    judge: Judge
+    gains: Gains
+    local: Locals | None
+    replicas: Callable[[int, np.random.Generator], Iterator[Ground]]
+    heard: Heard
+    near: Bools | None = None
+    moments: MomentEvidence | None = None
+
+    def families(self, schema: Schema, max_order: int) -> tuple[Locals, Constraints]:
+        """Local scores, and the arrows among which they hold."""
+        constraints = self.constraints(schema)
+        if self.local is not None:
+            return self.local, constraints
+        found = skeleton(self.judge, constraints, max_order)
+        return potential(self.judge, found), within(constraints, found.adjacent)
+
+    def climbing(self, schema: Schema, max_order: int) -> tuple[Gains, Constraints]:
+        """Gains, and the arrows among which they hold."""
+        constraints = self.constraints(schema)
+        if self.local is not None:
+            return self.gains, constraints
+        found = skeleton(self.judge, constraints, max_order)
+        return self.gains, within(constraints, found.adjacent)
+
+    def constraints(self, schema: Schema) -> Constraints:
+        """What knowledge allows, within the pairs that are near."""
+        known = Constraints.of(schema.names, schema.knowledge)
+        return known if self.near is None else within(known, self.near)
+
+
+def within(constraints: Constraints, pairs: Bools) -> Constraints:
+    """The same knowledge, but only these pairs (and required ones) may be joined."""
+    kept = pairs | constraints.required
+    return replace(
+        constraints, allowed=constraints.allowed & kept, possible=constraints.possible & kept
+    )
+
+
+def check_score(kind: str, settings: Settings) -> None:
+    """Refuse a score that this kind of evidence cannot give."""
+    served = ("auto", *SCORES[kind])
+    if settings.score not in served:
+        if settings.score not in NEEDS:
+            raise MethodError(
+                f"there is no score {settings.score!r}; choose auto, {', '.join(NEEDS)}"
+            )
+        raise MethodError(
+            f"--score {settings.score} needs {NEEDS[settings.score]}, but this method has "
+            f"{_what(kind)}; use one of {', '.join(served)}"
+        )
+    if settings.penalty != 1 and _named(kind, settings) != "bic":
+        raise MethodError(
+            f"--penalty is {settings.penalty:g}, but only BIC has one, and this search uses "
+            f"{_named(kind, settings)}; leave --penalty away"
+            + (" and use --alpha, which keeps fewer edges when smaller" if kind == "tables" else "")
+        )
+
+
+def _named(kind: str, settings: Settings) -> str:
+    return SCORES[kind][0] if settings.score == "auto" else settings.score
+
+
+def _what(kind: str) -> str:
+    return {"tables": "noisy interactions", "moments": "moments", "counts": "exact tables"}[kind]
+
+
+class Heard:
+    """Counts the questions asked, and remembers the lowest answer about each pair."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._lowest: dict[tuple[int, int], float] = {}
+
+    def by(self, answer: Answer) -> Answer:
+        """The same answers (of which negative ones speak against an edge), listened to."""
+
+        def listening(questions: Indices) -> Floats:
+            answers = self.counted(answer)(questions)
+            ends = np.sort(questions[:, :2], axis=1).tolist()
+            for (x, y), value in zip(ends, answers.tolist(), strict=True):
+                self._lowest[x, y] = min(value, self._lowest.get((x, y), value))
+            return answers
+
+        return listening
+
+    def counted(self, answer: Answer) -> Answer:
+        """The same answers, counted only."""
+
+        def listening(questions: Indices) -> Floats:
+            self.count += len(questions)
+            return answer(questions)
+
+        return listening
+
+    def near(self, size: int) -> Bools | None:
+        """The pairs that were not dropped without doubt; None if there was no question."""
+        if not self._lowest:
+            return None
+        near = ~np.eye(size, dtype=bool)
+        for (x, y), value in self._lowest.items():
+            near[x, y] = near[y, x] = value > DOUBT
+        return near
+
+
+class Chorus:
+    """Answers for many replicas, found for all of them when the first one asks: they ask nearly
+    the same, and a batch for all costs little more than one for one."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer  # gives one row per replica
+        self._known: dict[Question, Floats] = {}
+
+    def voice(self, at: int) -> Answer:
+        def answer(questions: Indices) -> Floats:
+            rows = list(map(tuple, questions.tolist()))
+            fresh = [row for row in dict.fromkeys(rows) if row not in self._known]
+            if fresh:
+                answers = self._answer(np.array(fresh, dtype=np.intp))
+                self._known.update(zip(fresh, answers.T, strict=True))
+            return np.array([self._known[row][at] for row in rows])
+
+        return answer
+
+
+@dataclass(frozen=True)
+class _Voices:
+    """A judge put together from its answers."""
+
+    strengths: Callable[[], Floats]
+    margins: Answer
+    costs: Answer
+
+
+def on_tables(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Ground:
+    """Noisy interactions: Bayes factors that know the noise."""
+    evidence = TableEvidence.from_releases(schema, schema.names, releases)
+    return _tables(evidence, settings.level(len(schema.columns)))
+
+
+def _tables(evidence: TableEvidence, alpha: float) -> Ground:
+    judge, heard = TableJudge(evidence, alpha), Heard()
+    margins = heard.by(judge.margins)
+
+    def replicas(count: int, rng: np.random.Generator) -> Iterator[Ground]:
+        near, stack = heard.near(len(evidence.names)), table_replicas(evidence, count, rng)
+        together = TableJudge(stack, alpha)
+        margins, costs = Chorus(together.margins), Chorus(together.costs)
+        strengths = together.strengths()
+        for r in range(count):
+            yield Ground(
+                judge=_Voices(partial(strengths.__getitem__, r), margins.voice(r), costs.voice(r)),
+                gains=NoisyTables(margins.voice(r)).gains,
+                local=None,
+                replicas=_no_replicas,
+                heard=Heard(),
+                near=near,
+            )
+
+    return Ground(
+        judge=_Voices(judge.strengths, margins, heard.counted(judge.costs)),
+        gains=NoisyTables(margins).gains,
+        local=None,
+        replicas=replicas,
+        heard=heard,
+    )
+
+
+def _no_replicas(_count: int, _rng: np.random.Generator) -> Iterator[Ground]:
+    return iter(())
+
+
+def on_moments(releases: tuple[Release, ...], settings: Settings) -> Ground:
+    """Moments, noisy or exact: Gaussian scores of as many rows as would know as much."""
+    return _moments(MomentEvidence.from_releases(releases), settings)
+
+
+def _moments(evidence: MomentEvidence, settings: Settings) -> Ground:
+    score = (
+        gaussian.bge(evidence)
+        if settings.score == "bge"
+        else gaussian.gaussian_bic(evidence, settings.penalty)
+    )
+
+    heard = Heard()
+
+    def replicas(count: int, rng: np.random.Generator) -> Iterator[Ground]:
+        near, stack = heard.near(len(evidence.names)), evidence.replicas(count, rng)
+        for r in range(count):
+            yield replace(_moments(gaussian.replica(stack, r), settings), near=near)
+
+    judge = MomentJudge(evidence, settings.level(len(evidence.names)))
+    return replace(_heard(judge, score, heard, replicas), moments=evidence)
+
+
+def _heard(
+    judge: Judge,
+    score: Families,
+    heard: Heard,
+    replicas: Callable[[int, np.random.Generator], Iterator[Ground]],
+) -> Ground:
+    margins, costs = heard.by(judge.margins), heard.counted(judge.costs)
+    return Ground(
+        judge=_Voices(judge.strengths, margins, costs),
+        gains=heard.by(score.gains),
+        local=score.local,
+        replicas=replicas,
+        heard=heard,
+    )
+
+
+def on_counts(
+    schema: Schema, releases: tuple[Release, ...], counted: CountedTables, settings: Settings
+) -> Ground:
+    """Exact tables of any columns, and exact interactions for the judge; no replicas."""
+    evidence = TableEvidence.from_releases(schema, schema.names, releases)
+    score: Families = (
+        exact_tables.bdeu(counted)
+        if settings.score == "bdeu"
+        else exact_tables.bic(counted, settings.penalty)
+    )
+    judge = TableJudge(evidence, settings.level(len(schema.columns)))
+    return _heard(judge, score, Heard(), _no_replicas)

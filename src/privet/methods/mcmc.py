@@ -1,0 +1,72 @@
+"""mcmc: iterative order MCMC, the best graph found and how probable each edge is.
+
+On noisy interactions there is no likelihood to sample from. There the chain samples directions
+of the edges that tests have found (``search/potential.py``), and replicas say how sure each is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from privet.evidence.confidence import OPEN_MARKS
+from privet.graph.graph import Graph
+from privet.methods.family import Family
+from privet.methods.ground import Ground
+from privet.methods.registry import Settings
+from privet.methods.weighed import closed
+from privet.schema import Schema
+from privet.search.order_mcmc import Sampled, order_mcmc
+from privet.search.stability import RESTARTS
+from privet.search.weighed_pc import arrows, skeleton
+
+MAX_PARENTS = 4
+MAX_TESTED_PARENTS = 8  # where scores are made from tests, which need no table of all parents
+
+
+def find(
+    ground: Ground, schema: Schema, settings: Settings, rng: np.random.Generator
+) -> Graph:
+    """The search starts from the edges that tests find; confidence is posterior probability."""
+    local, constraints = ground.families(schema, settings.max_order)
+    start = skeleton(ground.judge, constraints, settings.max_order).adjacent
+    usual = MAX_PARENTS if ground.local else MAX_TESTED_PARENTS
+    widest = usual if settings.max_parents is None else settings.max_parents
+    sampled = order_mcmc(local, start, constraints, rng, max_parents=widest)
+    return with_probabilities(closed(sampled.graph, schema), sampled)
+
+
+def climbed(
+    ground: Ground, schema: Schema, settings: Settings, rng: np.random.Generator
+) -> Graph:
+    """What is repeated on replicas where scores are made from tests: the same colliders, by
+    climbing instead of sampling, which takes a moment."""
+    constraints = ground.constraints(schema)
+    found = skeleton(ground.judge, constraints, settings.max_order)
+    return closed(arrows(ground.judge, found, constraints, rng, RESTARTS), schema)
+
+
+def with_probabilities(graph: Graph, sampled: Sampled) -> Graph:
+    """Each edge with its posterior probability, and each arrow with that of the arrow."""
+    at = {name: i for i, name in enumerate(graph.nodes)}
+    edges = []
+    for edge in graph.edges:
+        pair = at[edge.source], at[edge.target]
+        arrow = None if edge.mark in OPEN_MARKS else round(float(sampled.arrows[pair]), 3)
+        sure = round(float(sampled.edges[pair]), 3)
+        edges.append(replace(edge, confidence=sure, arrow_confidence=arrow))
+    return replace(graph, edges=tuple(edges))
+
+
+FAMILY = Family(
+    name="mcmc",
+    find=find,
+    summary="iterative order MCMC, with the posterior probability of each edge",
+    cite="Kuipers, Suter, Moffa 2022",
+    graph="cpdag",
+    scored=True,
+    probable=True,
+    again=climbed,
+)
+METHODS = (FAMILY.interaction(), FAMILY.moment(), FAMILY.plain())

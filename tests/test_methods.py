@@ -1,0 +1,257 @@
+"""Every method through the front door: it runs, says what it is, honours knowledge, and a second
+search on paid evidence costs nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privet
+from privet.discover import make_settings, measure, search
+from privet.errors import EvidenceError, KnowledgeError, MethodError
+from privet.evidence.file import Saved, load, to_json
+from privet.graph.agreement import agreement
+from privet.graph.graph import Edge, Graph
+from privet.graph.knowledge import Knowledge
+from privet.ledger import Ledger
+from privet.methods import registry
+from privet.networks import load as load_network
+from privet.networks import random_linear_gaussian
+from privet.output import OTHERS
+from privet.schema import Schema
+
+ALL = {method.name: method for method in registry.available()}
+TABLES = [name for name, method in ALL.items() if method.evidence == "tables"]
+MOMENTS = [name for name, method in ALL.items() if method.evidence == "moments"]
+EXACT = [name for name, method in ALL.items() if method.evidence == "exact"]
+MUST_BE = {
+    "pc", "ges", "fci", "rfci", "mmhc", "mcmc", "exact", "notears", "dagma", "lingam",
+    "interaction-pc", "interaction-ges", "interaction-fci", "interaction-mmhc",
+    "interaction-mcmc", "interaction-exact", "moment-pc", "moment-ges", "moment-fci",
+    "moment-notears", "moment-dagma",
+}  # fmt: skip
+NUMBERS_ONLY = {"notears", "dagma", "lingam"}
+KNOWN = Knowledge(
+    tiers=(("asia", "smoke"),),
+    required=frozenset({("asia", "bronc")}),
+    forbidden=frozenset({("smoke", "lung"), ("dysp", "either")}),
+)
+KNOWN_NUMBERS = Knowledge(required=frozenset({("x5", "x1")}), forbidden=frozenset({("x1", "x2")}))
+
+
+@cache
+def words() -> tuple[Schema, dict[str, Any]]:
+    model = load_network("asia")
+    codes = model.sample(5_000, np.random.default_rng(3))
+    return model.schema(), {n: np.array(model.levels[n])[codes[n]] for n in model.names}
+
+
+@cache
+def numbers() -> tuple[Schema, dict[str, Any]]:
+    rng = np.random.default_rng(4)
+    model = random_linear_gaussian(6, density=0.4, rng=rng)
+    return model.schema(), model.sample(4_000, rng)
+
+
+@cache
+def evidence(kind: str) -> Saved:
+    schema, data = words() if kind == "tables" else numbers()
+    method = "interaction-pc" if kind == "tables" else "moment-pc"
+    return measure(
+        data, schema, make_settings(),
+        epsilon=20.0, delta=1e-6, method=method, ledger=Ledger(":memory:"),
+    )  # fmt: skip
+
+
+def test_all_that_was_promised_is_there() -> None:
+    assert set(ALL) >= MUST_BE
+
+
+@pytest.mark.parametrize("name", [*TABLES, *MOMENTS])
+def test_a_second_search_on_paid_evidence(name: str) -> None:
+    """It reads no data (there are none), says that it cost nothing, and is what it says it is."""
+    saved = evidence(ALL[name].evidence)
+    found = privet.discover(evidence=saved, method=name)
+    assert found.graph.kind == ALL[name].graph and found.graph.nodes == saved.schema.names
+    assert found.certificate["reused"] and found.certificate["method"] == name
+    assert found.certificate["spent"] == saved.certificate["spent"]
+    assert "cost nothing" in str(found.certificate)
+    assert found.graph.edges and all(0 <= value <= 1 for value in found.confidence.values())
+    assert set(found.confidence) == set(found.graph.edges)
+    assert privet.discover(evidence=saved, method=name).graph == found.graph
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("data", [words, numbers], ids=["words", "numbers"])
+def test_without_privacy(name: str, data: Any, tmp_path: Path) -> None:
+    """And again from the file that was saved: the same graph, without the data."""
+    schema, table = data()
+    if name in NUMBERS_ONLY and data is words:
+        with pytest.raises(MethodError, match="numeric"):
+            privet.discover(table, schema, private=False, method=name)
+        return
+    found = privet.discover(table, schema, private=False, method=name)
+    assert not found.certificate.private and found.graph.kind == ALL[name].graph
+    (tmp_path / "evidence.json").write_text(to_json(found.evidence))
+    again = search(load(tmp_path / "evidence.json"), make_settings())
+    assert again.graph == found.graph
+
+
+def broken(graph: Graph, knowledge: Knowledge) -> list[str]:
+    """What in a graph speaks against knowledge; in a PAG, o-> may still be a hidden cause."""
+    out = [f"{a} --> {b}" for a, b in knowledge.required if not has(graph, a, b)]
+    for e in graph.edges:
+        if e.mark == "-->" and not knowledge.may(e.source, e.target):
+            out.append(str(e))
+        if e.mark == "---" and not (
+            knowledge.may(e.source, e.target) and knowledge.may(e.target, e.source)
+        ):
+            out.append(str(e))
+    return out
+
+
+def has(graph: Graph, a: str, b: str) -> bool:
+    edge = graph.edge(a, b)
+    return edge is not None and (edge.source, edge.mark, edge.origin) == (a, "-->", "knowledge")
+
+
+@pytest.mark.parametrize("name", [*TABLES, *MOMENTS])
+def test_knowledge_is_honoured_on_noisy_evidence(name: str) -> None:
+    saved = evidence(ALL[name].evidence)
+    knowledge = KNOWN if ALL[name].evidence == "tables" else KNOWN_NUMBERS
+    known = replace(saved, schema=replace(saved.schema, knowledge=knowledge))
+    assert broken(search(known, make_settings(), method=name).graph, knowledge) == []
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize(
+    ("data", "knowledge"), [(words, KNOWN), (numbers, KNOWN_NUMBERS)], ids=["words", "numbers"]
+)
+def test_knowledge_is_honoured_without_privacy(
+    name: str, data: Any, knowledge: Knowledge
+) -> None:
+    schema, table = data()
+    if name in NUMBERS_ONLY and data is words:
+        with pytest.raises(MethodError, match="numeric"):
+            privet.discover(table, schema, private=False, method=name)
+        return
+    schema = replace(schema, knowledge=knowledge)
+    found = privet.discover(table, schema, private=False, method=name)
+    assert broken(found.graph, knowledge) == []
+
+
+def test_the_check_of_knowledge_can_fail() -> None:
+    nodes = ("a", "b", "c")
+    knowledge = Knowledge(required=frozenset({("a", "b")}), forbidden=frozenset({("b", "c")}))
+    bad = Graph("cpdag", nodes, (Edge("b", "c", "-->"),))
+    assert broken(bad, knowledge) == ["a --> b", "b --> c"]
+
+
+def test_contradictory_knowledge_is_refused() -> None:
+    schema, table = words()
+    circle = Knowledge(required=frozenset({("asia", "tub"), ("tub", "asia")}))
+    with pytest.raises(KnowledgeError, match="circle"):
+        privet.discover(table, replace(schema, knowledge=circle), private=False, method="ges")
+
+
+def test_several_methods_pay_once_and_agree_on_what_is_plain(tmp_path: Path) -> None:
+    schema, table = words()
+    ledger = Ledger(tmp_path / "ledger.db")
+    names = ["interaction-pc", "interaction-ges", "interaction-fci"]
+    found = privet.discover(table, schema, epsilon=20.0, method=names, ledger=ledger)
+    account = ledger.account(schema.name)
+    assert account is not None and len(account.runs) == 1
+    assert [found.method, *(other.method for other in found.others)] == names
+    assert all(other.certificate["spent"] == found.certificate["spent"] for other in found.others)
+    lines = {(line.a, line.b): line for line in found.agreement()}
+    assert lines["smoke", "bronc"].joined == 3
+    files = found.save(tmp_path / "out")
+    assert {f"{name}.graph.json" for name in names[1:]} <= {path.name for path in files}
+    kept = privet.load_graph(tmp_path / "out" / OTHERS / "interaction-fci.graph.json")
+    assert kept == found.others[1].graph
+    assert "interaction-ges" in (tmp_path / "out" / "report.html").read_text("utf-8")
+    one = privet.discover(evidence=found.evidence, method="interaction-ges")
+    one.save(tmp_path / "out", force=True)
+    assert not (tmp_path / "out" / OTHERS).exists()  # no graph of an older run stays behind
+
+
+def test_agreement_reads_marks_from_the_first_to_the_second() -> None:
+    nodes = ("a", "b", "c")
+    lines = agreement({
+        "one": Graph("cpdag", nodes, (Edge("b", "a", "-->"), Edge("b", "c", "---"))),
+        "two": Graph("pag", nodes, (Edge("b", "a", "o->"),)),
+    })  # fmt: skip
+    assert [(line.a, line.b, line.marks) for line in lines] == [
+        ("a", "b", ("<--", "<-o")), ("b", "c", ("---", ""))
+    ]  # fmt: skip
+    assert [line.joined for line in lines] == [2, 1] and not lines[0].unanimous
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "said"),
+    [
+        ("moment-ges", {}, ("moments", "does not hold", "interaction-ges", "budget of its own")),
+        ("ges", {}, ("exact", "privacy", "interaction-ges")),
+        ("interaction-ges", {"score": "bge"}, ("bge", "moments of numeric", "auto")),
+        ("interaction-ges", {"score": "bdeu"}, ("bdeu", "exact tables", "--no-privacy")),
+        ("interaction-ges", {"score": "best"}, ("'best'", "bic")),
+        ("interaction-ges", {"penalty": 2.0}, ("--penalty", "--alpha")),
+        ("interaction-fci", {"max_order": 3}, ("--max-order is 3", "three columns", "budget")),
+        (["interaction-pc", "interaction-pc"], {}, ("twice", "once")),
+        ([], {}, ("none", "at least one")),
+        ("interaction-gas", {}, ("'interaction-gas'", "did you mean", "interaction-ges")),
+    ],
+)
+def test_what_this_evidence_cannot_give(
+    method: Any, options: dict[str, Any], said: tuple[str, ...]
+) -> None:
+    with pytest.raises(MethodError) as refused:
+        privet.discover(evidence=evidence("tables"), method=method, **options)
+    for part in said:
+        assert part in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"penalty": 0}, "penalty is 0"),
+        ({"penalty": float("nan")}, "penalty is nan"),
+        ({"threshold": -1.0}, "threshold is -1.0"),
+        ({"sparsity": True}, "sparsity is True"),
+        ({"max_parents": 0}, "max_parents is 0"),
+        ({"alpah": 0.1}, "did you mean 'alpha'"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(MethodError, match=said):
+        privet.discover(evidence=evidence("tables"), method="interaction-ges", **options)
+
+
+def test_tables_that_were_never_counted_are_named() -> None:
+    """Evidence of one exact search, searched by another that needs other tables."""
+    schema, table = words()
+    found = privet.discover(table, schema, private=False, method="pc")
+    with pytest.raises(EvidenceError, match=r"never counted.*--no-privacy"):
+        search(found.evidence, make_settings(), method="ges")
+
+
+def test_private_methods_that_measure_different_things_are_not_run_together() -> None:
+    schema, table = numbers()
+    ledger = Ledger(":memory:")
+    with pytest.raises(MethodError, match="share one measurement"):
+        privet.discover(
+            table, schema, epsilon=1.0, method=["moment-pc", "interaction-pc"], ledger=ledger
+        )
+    assert ledger.account(schema.name) is None  # refused before anything was spent
+
+
+def test_exact_methods_may_be_run_together() -> None:
+    schema, table = words()
+    found = privet.discover(table, schema, private=False, method=["pc", "ges", "exact"])
+    alone = privet.discover(table, schema, private=False, method="ges")
+    assert found.others[0].graph == alone.graph
