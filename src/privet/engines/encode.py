@@ -60,8 +60,11 @@ class Encoder:
         return found
 
     def _reals(self) -> dict[str, str]:
-        """The clamped number of each numeric column as SQL over its parsed cell."""
-        found = {}
+        """The clamped number of each numeric column, and the code of any other one beside
+        these, as SQL over its parsed cell."""
+        if all(column.bounds is None for column in self.schema.columns):
+            return {}
+        found = {name: f"CAST({code} AS DOUBLE)" for name, code in self._codes().items()}
         for i, column in enumerate(self.schema.columns):
             if column.bounds is not None:
                 low, high = column.bounds

@@ -83,7 +83,8 @@ class MemoryRows:
 
     def numbers(self, columns: tuple[str, ...]) -> Iterator[NDArray[np.float64]]:
         """Blocks (rows x columns) of clamped numbers; a missing one has its declared value,
-        or the middle of its bounds where missing is a level of its own."""
+        or the middle of its bounds where missing is a level of its own. A column without
+        numbers gives its codes, if another has numbers."""
         if self._numbers is None:
             self._numbers = self._load_numbers()
         chosen = [self._numbers[name] for name in columns]

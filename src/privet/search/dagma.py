@@ -1,0 +1,86 @@
+"""DAGMA: as NOTEARS, with a log-determinant that says "no circle".
+
+Minimises ½ tr((I - W)' S (I - W)) + sparsity |W|_1 + h(W) / mu with
+h(W) = -log det(sI - W ∘ W) + p log s for mu = 1, 0.1, 0.01, …, each from where the last one ended
+[Bello, Aragam, Ravikumar 2022]. h is 0 for DAGs, positive otherwise, and endless at the border
+of the matrices that it is meant for (all eigenvalues of W ∘ W within s). It sees long circles
+where the exponential of NOTEARS hardly does, and costs one inverse.
+
+The authors descend with Adam in small steps; here L-BFGS does, which takes a fraction of them.
+What NOTEARS says about units holds here too.
+"""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+
+from privet.search.constraints import Constraints
+from privet.search.notears import (
+    THRESHOLD,
+    Weighted,
+    least_squares,
+    minimised,
+    of_unit_errors,
+    without_circles,
+)
+from privet.search.protocols import Floats
+
+# The authors' values: penalty of weights, and the path of mu and s.
+SPARSITY = 0.03
+PATH = ((1.0, 1.0), (0.1, 0.9), (0.01, 0.8), (0.001, 0.7), (0.0001, 0.6))
+
+
+def dagma(
+    covariance: Floats,
+    constraints: Constraints,
+    *,
+    sparsity: float = SPARSITY,
+    threshold: float = THRESHOLD,
+) -> Weighted:
+    """A DAG that fits a covariance, known up to a factor; weights up to ``threshold`` count as
+    none."""
+    covariance = of_unit_errors(covariance)
+    weights = np.zeros_like(covariance)
+    for mu, s in PATH:
+        while acyclicity(weights, s) is None:  # the last stop lies outside: widen a little
+            s += 0.1
+        smooth = _Inside(covariance, mu, s, weights)
+        weights = minimised(smooth, weights, constraints, sparsity)
+    return without_circles(weights, threshold, constraints)
+
+
+def acyclicity(weights: Floats, s: float) -> tuple[float, Floats] | None:
+    """h(W) and its gradient, or None where an eigenvalue of W ∘ W reaches s."""
+    matrix = s * np.eye(len(weights)) - weights * weights
+    try:
+        inverse = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return None
+    if inverse.min() < -1e-12:  # a matrix of this kind is inside just if its inverse is >= 0
+        return None
+    h = len(weights) * log(s) - float(np.linalg.slogdet(matrix)[1])
+    return h, 2 * inverse.T * weights
+
+
+class _Inside:
+    """Loss and h / mu near a start that lies inside.
+
+    A point outside looks as bad as the step to it looked good from the last point inside, and
+    no better than the start, so that a line search turns back and never ends there.
+    """
+
+    def __init__(self, covariance: Floats, mu: float, s: float, start: Floats) -> None:
+        self.covariance, self.mu, self.s = covariance, mu, s
+        self.last, self.slope, self.worst = start, np.zeros_like(start), np.inf
+        self.worst = self(start)[0]
+
+    def __call__(self, weights: Floats) -> tuple[float, Floats]:
+        circles = acyclicity(weights, self.s)
+        if circles is None:
+            hoped = abs(float((self.slope * (weights - self.last)).sum()))
+            return self.worst + hoped, -self.slope
+        loss, slope = least_squares(weights, self.covariance)
+        self.last, self.slope = weights, slope + circles[1] / self.mu
+        return loss + circles[0] / self.mu, self.slope
