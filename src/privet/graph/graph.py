@@ -172,6 +172,21 @@ class Graph:
         self._need_no_pag("cpdag")
         return self
 
+    def pag(self, hidden: Sequence[str] = ()) -> Graph:
+        """What a search that allows for hidden causes can find of a DAG or CPDAG at best, if the
+        nodes in ``hidden`` are not seen; a PAG is its own."""
+        from privet.graph.pag import to_graph, true_pag
+
+        for name in hidden:
+            if name not in self._at:
+                raise GraphError(f"{name!r} is not a node of this graph; see graph.nodes")
+        if self.kind == "pag":
+            if hidden:
+                raise GraphError("nodes of a PAG cannot be hidden afterwards; start from the DAG")
+            return self
+        marks = true_pag(self.extension().matrix(), [self._at[name] for name in hidden])
+        return to_graph(marks, [name for name in self.nodes if name not in hidden])
+
     def extension(self) -> Graph:
         """One DAG of the class that a CPDAG stands for; a DAG is its own."""
         if self.kind == "dag":

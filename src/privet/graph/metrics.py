@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import GraphError
+from privet.graph.fci_rules import NONE
 from privet.graph.graph import SYMMETRIC, Graph
+from privet.graph.pag import marks_of
 
 Matrix = NDArray[np.bool_]
 State = tuple[str, str]
@@ -29,6 +31,8 @@ class Comparison:
     ``skeleton_*`` and ``tpr, fpr, tdr`` look at joined pairs, ``directed_*`` at arrows (an
     undirected edge counts as two; None for PAGs). ``sid`` counts the ordered pairs whose
     intervention effect the found DAG gets wrong; None unless both graphs are DAGs.
+    ``mark_accuracy`` looks at the ends of the edges that both graphs have: the share with the
+    same mark (circle, arrowhead, tail); 1 if there is no such edge, None unless both are PAGs.
     """
 
     shd: int
@@ -42,6 +46,7 @@ class Comparison:
     fpr: float
     tdr: float
     sid: int | None
+    mark_accuracy: float | None = None
 
 
 def compare(truth: Graph, found: Graph) -> Comparison:
@@ -69,6 +74,7 @@ def compare(truth: Graph, found: Graph) -> Comparison:
         fpr=len(found_pairs - true_pairs) / gaps if gaps else 0.0,
         tdr=precision,
         sid=sid,
+        mark_accuracy=_mark_accuracy(truth, found) if pags else None,
     )
 
 
@@ -83,7 +89,9 @@ def _check_comparable(truth: Graph, found: Graph) -> None:
     if (truth.kind == "pag") != (found.kind == "pag"):
         raise GraphError(
             f"a {truth.kind} cannot be compared with a {found.kind}, because circles have no "
-            "counterpart in a CPDAG; compare two PAGs, or the skeletons by graph.skeleton()"
+            "counterpart in a CPDAG; compare two PAGs: `privet convert truth.json pag.json --pag` "
+            "(graph.pag() in Python) turns a DAG or CPDAG into the PAG that can be found of it at "
+            "best; or compare the skeletons, graph.skeleton()"
         )
 
 
@@ -113,6 +121,14 @@ def _states(graph: Graph) -> dict[frozenset[str], State]:
         frozenset((e.source, e.target)): (e.mark, "" if e.mark in SYMMETRIC else e.source)
         for e in graph.edges
     }
+
+
+def _mark_accuracy(truth: Graph, found: Graph) -> float:
+    true_marks, found_marks = marks_of(truth), marks_of(found)
+    order = [found.nodes.index(name) for name in truth.nodes]
+    found_marks = found_marks[np.ix_(order, order)]
+    both = (true_marks != NONE) & (found_marks != NONE)
+    return float((true_marks == found_marks)[both].mean()) if both.any() else 1.0
 
 
 def structural_intervention_distance(truth: Graph, found: Graph) -> int:
