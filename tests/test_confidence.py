@@ -110,9 +110,6 @@ def test_a_witness_keeps_what_was_found_and_what_was_dropped_with_doubt() -> Non
             lowest = {(0, 1): 5.0, (0, 2): -0.5, (0, 3): -9.0}
             return np.array([lowest.get((x, y), -9.0) for x, y, *_ in questions.tolist()])
 
-        def costs(self, questions: np.ndarray) -> np.ndarray:
-            return np.zeros(len(questions))
-
     witness = Witness(Fixed())
     witness.margins(np.array(list(combinations(range(4), 2))))
     found = np.zeros((4, 4), dtype=bool)

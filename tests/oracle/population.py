@@ -58,9 +58,6 @@ class Gaussian:
     def margins(self, questions: Indices) -> Floats:
         return self.gains(questions)
 
-    def costs(self, questions: Indices) -> Floats:
-        return self.gains(questions) + self.penalty
-
     def renamed(self, order: Indices) -> Gaussian:
         return Gaussian(self.covariance[np.ix_(order, order)], self.rows)
 

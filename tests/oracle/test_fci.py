@@ -23,7 +23,8 @@ from privet.graph.graph import Edge, Graph
 from privet.graph.knowledge import Knowledge
 from privet.graph.pag import marks_of, respects, to_graph, true_mag, true_pag
 from privet.search.constraints import Constraints
-from privet.search.fci import fci, possible_d_sep
+from privet.search.fci import _Search, fci, possible_d_sep
+from privet.search.pc import Skeleton
 
 EVERY = 99  # no limit on the candidates for a separator
 
@@ -41,8 +42,8 @@ def members(bits):
 
 
 class Oracle:
-    """Independence among the nodes of a DAG that are seen: margins of ±10; it costs 0 where it
-    holds, and between 20 and 57 where it does not."""
+    """Independence among the nodes of a DAG that are seen: margins of -10 where it holds, and
+    between 10 and 47 where it does not."""
 
     def __init__(self, dag, hidden=()):
         def bits(row):
@@ -87,12 +88,9 @@ class Oracle:
         return np.ones((len(self.seen), len(self.seen)))
 
     def margins(self, questions):
-        return self._answers(questions, 10.0, -10.0)
-
-    def costs(self, questions):
         weights = 7 * np.array(self.seen)
-        varied = 20 + (weights[questions] ** 2).sum(axis=1) % 37
-        return np.where(self._answers(questions, False, True), 0.0, varied)
+        varied = 10 + (weights[questions] ** 2).sum(axis=1) % 37
+        return np.where(self._answers(questions, False, True), -10.0, varied)
 
 
 def free(size):
@@ -311,10 +309,6 @@ class RumourJudge(Rumours):
         answers = self.ask(questions) + 1.2
         return np.where(answers > 3.0, np.inf, answers)
 
-    def costs(self, questions):
-        answers = np.abs(self.ask(questions)) * 8
-        return np.where((answers > 12) & (questions.shape[1] > 3), np.inf, answers)
-
 
 @pytest.mark.parametrize("faster", [False, True])
 def test_contradictory_answers_give_a_graph_that_depends_on_no_numbering(faster):
@@ -342,58 +336,54 @@ def test_who_cannot_say_removes_nothing_and_turns_nothing():
         def margins(self, questions):
             return np.full(len(questions), np.inf)
 
-        costs = margins
-
     for faster in (False, True):
         marks = fci(Silent(), free(4), max_order=2, faster=faster).marks
         assert np.array_equal(marks == CIRCLE, ~np.eye(4, dtype=bool))
 
 
-class Told(Oracle):
-    """A true oracle for edges; what independence costs is told, and unknown where it is not."""
+class Told:
+    """Margins as told, and unknown where they are not."""
 
-    def __init__(self, dag, told):
-        super().__init__(dag)
+    def __init__(self, told):
         self.told = told
 
-    def costs(self, questions):
+    def margins(self, questions):
         return np.array([self.told.get(tuple(row), np.inf) for row in questions.tolist()])
 
 
-CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=bool)
+def collided(told, joined, separators):
+    """The marks that colliders leave on these edges, separated by what they say."""
+    adjacent = np.zeros((4, 4), dtype=bool)
+    for i, j in joined:
+        adjacent[i, j] = adjacent[j, i] = True
+    search = _Search(Told(told), free(4), np.ones((4, 4)), 1, 8)
+    return search.colliders(Skeleton(adjacent, separators))
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
-    "told, collider",
+    "told, separator, collider",
     [
-        ({(0, 2): 0.0, (0, 2, 1): 1.0}, False),  # one nat is too little
-        ({(0, 2): 0.0, (0, 2, 1): 5.0}, True),
-        ({(0, 2): 5.0, (0, 2, 1): 0.0}, False),
-        ({(0, 2): 3.0, (0, 2, 1): 3.0}, False),  # alike: what separated the two decides
-        ({(0, 2): 0.0}, False),  # it cannot be said how well it fits with 1 given
-        ({}, False),
+        ({(0, 2): 0.0, (0, 2, 1): 0.3}, (1,), False),  # too little, as two in three are none
+        ({(0, 2): 0.0, (0, 2, 1): 5.0}, (1,), True),
+        ({(0, 2): 5.0, (0, 2, 1): 0.0}, (1,), False),
+        ({(0, 2): 3.0, (0, 2, 1): 3.0}, (1,), False),  # alike: what separated the two decides
+        ({(0, 2): 3.0, (0, 2, 1): 3.0}, (), True),
+        ({(0, 2): 0.0}, (1,), False),  # it cannot be said how well it fits with 1 given
+        ({}, (1,), False),
     ],
 )
-def test_a_collider_needs_more_than_a_weak_test(told, collider):
-    for faster in (False, True):
-        marks = fci(Told(CHAIN, told), free(3), max_order=1, faster=faster).marks
-        assert (marks[0, 1] == HEAD and marks[2, 1] == HEAD) == collider
-
-
-def test_where_both_fit_alike_the_separator_decides():
-    meeting = np.array([[0, 1, 0], [0, 0, 0], [0, 1, 0]], dtype=bool)
-    marks = fci(Told(meeting, {(0, 2): 3.0, (0, 2, 1): 3.0}), free(3), max_order=1).marks
-    assert marks[0, 1] == HEAD and marks[2, 1] == HEAD
+def test_a_collider_needs_more_than_a_weak_test(told, separator, collider):
+    marks = collided(told, [(0, 1), (1, 2)], {(0, 2): separator})
+    assert (marks[0, 1] == HEAD and marks[2, 1] == HEAD) == collider
 
 
 def test_triples_of_one_node_are_weighed_together():
     """0 and 1 meet in 3, it says, and so, less surely, do 1 and 2; but 0 and 2 surely do not."""
-    star = np.zeros((4, 4), dtype=bool)
-    star[3, :3] = True
     told = {(0, 1): 0.0, (0, 1, 3): 14.0, (1, 2): 0.0, (1, 2, 3): 5.0, (0, 2): 14.0, (0, 2, 3): 0.0}
-    marks = fci(Told(star, told), free(4), max_order=1).marks
-    assert str(to_graph(marks, "abcd")) == "a o-> d\nb o-> d\nd --> c"
+    separators = dict.fromkeys([(0, 1), (0, 2), (1, 2)], (3,))
+    marks = collided(told, [(0, 3), (1, 3), (2, 3)], separators)
+    assert str(to_graph(marks, "abcd")) == "a o-> d\nb o-> d\nc o-o d"
 
 
 # --- knowledge --------------------------------------------------------------------------------

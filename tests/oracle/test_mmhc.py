@@ -46,8 +46,6 @@ class Gossip(Rumours):
         answers: Floats = self.ask(questions)
         return answers
 
-    costs = margins
-
 
 # --- candidates --------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ Matrix = NDArray[np.bool_]
 
 
 class Oracle:
-    """Independence as the DAG has it: margins of ±10, costs of 0 and 50, all edges alike."""
+    """Independence as the DAG has it: margins of ±10, all edges alike."""
 
     def __init__(self, dag: Matrix) -> None:
         self.size, self.asked = len(dag), 0
@@ -49,9 +49,6 @@ class Oracle:
 
     def margins(self, questions: NDArray[np.intp]) -> Any:
         return self._answers(questions, 10.0, -10.0)
-
-    def costs(self, questions: NDArray[np.intp]) -> Any:
-        return self._answers(questions, 50.0, 0.0)
 
     def weights(self, triples: NDArray[np.intp]) -> NDArray[np.float64]:
         """How much speaks for each collider: decided by a separator of any size."""

@@ -105,8 +105,3 @@ class MomentJudge:
     def margins(self, questions: Indices) -> Floats:
         """Log Bayes factor for dependence, less log(1/alpha): negative says independent."""
         return fisher_z(self.evidence, questions).log_bayes - log(1 / self.alpha)
-
-    def costs(self, questions: Indices) -> Floats:
-        """How badly independence given Z fits: what it costs in log likelihood."""
-        tested = fisher_z(self.evidence, questions)
-        return np.asarray(tested.z**2 / (2 * tested.variance))

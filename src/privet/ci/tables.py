@@ -57,19 +57,6 @@ class TableJudge:
         out[..., open_] = np.where(asked, both, out[..., open_])
         return out
 
-    def costs(self, questions: Indices) -> Floats:
-        """How badly independence given Z fits: half the pooled chi-square statistic (its degrees
-        of freedom do not depend on Z), plus what the whole table adds against it."""
-        out = np.full((*self.evidence.replicas, len(questions)), np.inf)
-        known = np.flatnonzero(self._margins_known(questions))
-        tested = chi2.pooled(self.evidence, questions[known])
-        out[..., known] = tested.statistic / 2
-        whole_known = self._table_known(questions[known])
-        whole = chi2.full(self.evidence, questions[known[whole_known]])
-        added = np.logaddexp(0.0, whole.log_bayes - tested.log_bayes[..., whole_known]) - log(2)
-        out[..., known[whole_known]] += np.where(whole.freedom > 0, np.maximum(added, 0.0), 0.0)
-        return out
-
     def _margins_known(self, questions: Indices) -> Bools:
         """Whether the tables of (x, Z) and (y, Z) were measured (pairs always are)."""
         known = np.ones(len(questions), dtype=bool)

@@ -127,20 +127,12 @@ class Heard:
         """The same answers (of which negative ones speak against an edge), listened to."""
 
         def listening(questions: Indices) -> Floats:
-            answers = self.counted(answer)(questions)
+            answers = answer(questions)
+            self.count += len(questions)
             ends = np.sort(questions[:, :2], axis=1).tolist()
             for (x, y), value in zip(ends, answers.tolist(), strict=True):
                 self._lowest[x, y] = min(value, self._lowest.get((x, y), value))
             return answers
-
-        return listening
-
-    def counted(self, answer: Answer) -> Answer:
-        """The same answers, counted only."""
-
-        def listening(questions: Indices) -> Floats:
-            self.count += len(questions)
-            return answer(questions)
 
         return listening
 
@@ -180,7 +172,6 @@ class _Voices:
 
     strengths: Callable[[], Floats]
     margins: Answer
-    costs: Answer
 
 
 def on_tables(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Ground:
@@ -196,11 +187,11 @@ def _tables(evidence: TableEvidence, alpha: float) -> Ground:
     def replicas(count: int, rng: np.random.Generator) -> Iterator[Ground]:
         near, stack = heard.near(len(evidence.names)), table_replicas(evidence, count, rng)
         together = TableJudge(stack, alpha)
-        margins, costs = Chorus(together.margins), Chorus(together.costs)
+        margins = Chorus(together.margins)
         strengths = together.strengths()
         for r in range(count):
             yield Ground(
-                judge=_Voices(partial(strengths.__getitem__, r), margins.voice(r), costs.voice(r)),
+                judge=_Voices(partial(strengths.__getitem__, r), margins.voice(r)),
                 gains=NoisyTables(margins.voice(r)).gains,
                 local=None,
                 replicas=_no_replicas,
@@ -209,7 +200,7 @@ def _tables(evidence: TableEvidence, alpha: float) -> Ground:
             )
 
     return Ground(
-        judge=_Voices(judge.strengths, margins, heard.counted(judge.costs)),
+        judge=_Voices(judge.strengths, margins),
         gains=NoisyTables(margins).gains,
         local=None,
         replicas=replicas,
@@ -250,9 +241,8 @@ def _heard(
     heard: Heard,
     replicas: Callable[[int, np.random.Generator], Iterator[Ground]],
 ) -> Ground:
-    margins, costs = heard.by(judge.margins), heard.counted(judge.costs)
     return Ground(
-        judge=_Voices(judge.strengths, margins, costs),
+        judge=_Voices(judge.strengths, heard.by(judge.margins)),
         gains=heard.by(score.gains),
         local=score.local,
         replicas=replicas,

@@ -27,19 +27,9 @@ import numpy as np
 from privet.graph.fci_rules import CIRCLE, HEAD, NONE, TAIL, Marks, Path, closure, written
 from privet.search.colliders import unshielded
 from privet.search.constraints import Constraints
-from privet.search.pc import (
-    Skeleton,
-    _bitsets,
-    _credible_first,
-    _on_paths,
-    _strongest,
-    complete,
-    prune,
-)
+from privet.search.pc import Skeleton, complete, prune, separated, strongest
 from privet.search.protocols import Bools, Floats, Indices, Judge
-from privet.search.weighed_pc import HEAVIEST_TRIPLE, WIDEST
-
-COLLIDER_PRIOR = 2.0
+from privet.search.weighed_pc import HEAVIEST_TRIPLE, WIDEST, log_odds
 
 Question = tuple[int, ...]
 Doubt = tuple[int, int, tuple[int, ...]]
@@ -126,7 +116,7 @@ class _Search:
         near = found.adjacent
         for order in range(1, self.max_order + 1):
             pools = [
-                _strongest(row, strength, self._widest(order))
+                strongest(row, strength, self._widest(order))
                 for row, strength in zip(far, self.strength, strict=True)
             ]
             questions = [
@@ -144,21 +134,8 @@ class _Search:
 
     def _without_independent(self, found: Skeleton, questions: Sequence[Question]) -> Skeleton:
         """The edges that none of these questions, all of one width, shows to be independent."""
-        if not questions:
-            return found
         asked = np.array(questions, dtype=np.intp)
-        margins = self.judge.margins(asked)
-        no = np.flatnonzero(margins < 0)
-        ranked = no[_credible_first(asked[no], margins[no], self.strength)]
-        adjacent, separators = found.adjacent.copy(), dict(found.separators)
-        neighbours = _bitsets(adjacent)
-        for x, y, *given in asked[ranked].tolist():
-            if adjacent[x, y] and _on_paths(neighbours, x, y, given):
-                adjacent[x, y] = adjacent[y, x] = False
-                neighbours[x] &= ~(1 << y)
-                neighbours[y] &= ~(1 << x)
-                separators[x, y] = tuple(given)
-        return Skeleton(adjacent, separators) if len(separators) > len(found.separators) else found
+        return separated(found, asked, self.judge.margins, self.strength)
 
     def with_sound_triples(self, found: Skeleton) -> Skeleton:
         """RFCI: in an unshielded i - k - j both edges must stand given what separates i and j."""
@@ -219,23 +196,23 @@ class _Search:
         return self._weights(found, np.array(triples, dtype=np.intp).reshape(-1, 3))
 
     def _weights(self, found: Skeleton, triples: Indices) -> Floats:
-        """How much worse independence of i and j fits with k given than without, for triples
-        (i, k, j), i < j; the separator found decides where both fit alike.
+        """The log odds of a collider, as in ``weighed_pc``, for triples (i, k, j), i < j; the
+        separator found decides where the evidence is the same with k and without.
 
-        Perfect answers fit alike only where an edge i - k is false, as RFCI allows; then what
+        Perfect answers are the same only where an edge i - k is false, as RFCI allows; then what
         was found by a smallest separator holds, and the others say nothing.
         """
-        without, given = self._costs(found, triples).T
+        without, given = self._lowest(found, triples).T
         known = np.isfinite(without) & np.isfinite(given)
         weights = np.zeros(len(triples))
         weights[known] = np.clip(given[known] - without[known], -HEAVIEST_TRIPLE, HEAVIEST_TRIPLE)
         outside = [k not in found.separators[i, j] for i, k, j in triples.tolist()]
         weights[known & (given == without) & np.array(outside, dtype=bool)] = HEAVIEST_TRIPLE
-        return weights - COLLIDER_PRIOR
+        return np.asarray(weights + log_odds(weights[known]))
 
-    def _costs(self, found: Skeleton, triples: Indices) -> Floats:
-        """The lowest costs of independence of i and j without k and with it, beside nothing, one
-        neighbour of i or j, or the separator found."""
+    def _lowest(self, found: Skeleton, triples: Indices) -> Floats:
+        """The lowest margins of i and j without k and with it, beside nothing, one neighbour of
+        i or j, or the separator found."""
         questions: list[Question] = []
         places: list[tuple[int, int]] = []
         for at, (i, k, j) in enumerate(triples.tolist()):
@@ -247,7 +224,7 @@ class _Search:
                 places += [(at, 0), (at, 1)]
         lowest = np.full((len(triples), 2), np.inf)
         row, side = np.array(places, dtype=np.intp).reshape(-1, 2).T
-        np.minimum.at(lowest, (row, side), _asked(self.judge.costs, questions))
+        np.minimum.at(lowest, (row, side), _asked(self.judge.margins, questions))
         return lowest
 
 

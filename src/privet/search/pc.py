@@ -53,6 +53,12 @@ def prune(
     from which separators are formed.
     """
     questions = candidates(start.adjacent, order, strength, required, widest)
+    return separated(start, questions, ask, strength)
+
+
+def separated(start: Skeleton, questions: Indices, ask: Ask, strength: Floats) -> Skeleton:
+    """Without the edges that one of these questions, all of one width, explains; the same object
+    if there is none."""
     if not len(questions):
         return start
     margins = ask(questions)
@@ -66,7 +72,7 @@ def prune(
             neighbours[x] &= ~(1 << y)
             neighbours[y] &= ~(1 << x)
             separators[x, y] = tuple(given)
-    return Skeleton(adjacent, separators)
+    return Skeleton(adjacent, separators) if len(separators) > len(start.separators) else start
 
 
 def candidates(
@@ -77,14 +83,14 @@ def candidates(
     if order == 0:
         return pairs
     questions: list[tuple[int, ...]] = []
-    near = [_strongest(adjacent[x], strength[x], widest) for x in range(len(adjacent))]
+    near = [strongest(adjacent[x], strength[x], widest) for x in range(len(adjacent))]
     for x, y in pairs.tolist():
         sides = (combinations([z for z in near[end] if z not in (x, y)], order) for end in (x, y))
         questions += [(x, y, *given) for given in sorted({*next(sides), *next(sides)})]
     return np.array(questions, dtype=np.intp).reshape(-1, order + 2)
 
 
-def _strongest(adjacent: Bools, strength: Floats, widest: int | None) -> list[int]:
+def strongest(adjacent: Bools, strength: Floats, widest: int | None) -> list[int]:
     members = np.flatnonzero(adjacent)
     if widest is not None and len(members) > widest:
         members = np.sort(members[np.argsort(-strength[members], kind="stable")[:widest]])

@@ -25,10 +25,9 @@ Locals = Callable[[int, Indices], Floats]
 
 
 class Judge(Protocol):
-    """What a search asks: margins (negative: independent) and costs (small: independent)."""
+    """Answers from evidence: the strength of each pair, and a margin for each question (x, y,
+    *Z): how much speaks for dependence; negative: independent."""
 
     def strengths(self) -> Floats: ...
 
     def margins(self, questions: Indices) -> Floats: ...
-
-    def costs(self, questions: Indices) -> Floats: ...

@@ -47,10 +47,6 @@ class Witness:
             self.lowest[x, y] = min(margin, self.lowest.get((x, y), margin))
         return answers
 
-    def costs(self, questions: Indices) -> Floats:
-        self.tests += len(questions)
-        return self.judge.costs(questions)
-
     def doubtful(self, found: Bools) -> Bools:
         """The edges found, and those that were dropped with doubt."""
         out = found | found.T
