@@ -25,7 +25,7 @@ Job = Callable[[Any, Schema, float], Ran | None]
 
 
 def peers(numeric: bool) -> Iterator[tuple[str, str, Job]]:
-    """A method of Privet, what does the same job elsewhere, and that job."""
+    """A method of Privet, what does the same job elsewhere, and that job, with its defaults."""
     test = "fisherz" if numeric else "chisq"
     score = "BIC" if numeric else "BDeu"
     yield "pc", f"causal-learn PC, {test}", _limited(_pc)
@@ -57,9 +57,9 @@ def _limited(work: Callable[[np.ndarray[Any, Any], bool], Any]) -> Job:
 def _timed(work: Any, numbers: Any, numeric: bool, pipe: Any) -> None:
     run = work(numbers, numeric)
     next(run)  # its imports
-    start = time.perf_counter()
+    start = time.process_time()
     kind, matrix = next(run)
-    pipe.send((time.perf_counter() - start, kind, matrix))
+    pipe.send((time.process_time() - start, kind, matrix))
 
 
 def _numbers(data: Any, schema: Schema) -> Any:
@@ -85,7 +85,7 @@ def _pc(numbers: Any, numeric: bool) -> Iterator[Any]:
     from causallearn.search.ConstraintBased.PC import pc
 
     yield None
-    found = pc(numbers, 0.01, "fisherz" if numeric else "chisq", show_progress=False)
+    found = pc(numbers, 0.05, "fisherz" if numeric else "chisq", show_progress=False)
     yield "cpdag", _arrows(found.G.graph)
 
 
@@ -108,7 +108,7 @@ def _fci(numbers: Any, numeric: bool) -> Iterator[Any]:
     from causallearn.search.ConstraintBased.FCI import fci
 
     yield None
-    found, _ = fci(numbers, "fisherz" if numeric else "chisq", 0.01, show_progress=False)
+    found, _ = fci(numbers, "fisherz" if numeric else "chisq", 0.05, show_progress=False)
     # causal-learn: graph[j, i] is the mark at j on the edge i - j: 2 circle, 1 head, -1 tail
     there = np.asarray(found.graph).T
     yield "pag", np.select([there == 2, there == 1, there == -1], [1, 2, 3], 0).astype(np.int8)

@@ -7,8 +7,8 @@
 One measurement per data set and ε serves all searches, so they are compared on the same evidence.
 Seconds are those of the search alone, without confidence. PAGs are compared with the true PAG
 (nothing is hidden in these data). ``--peers`` runs causal-learn and ``ges`` without privacy on the
-first data set of each job, beside Privet's whole call on the same data, one after the other in
-one process; a job that takes longer than the limit is stopped.
+first data set of each job, beside Privet's whole call on the same data, one after the other; a
+job that takes longer than the limit is stopped. There all seconds are CPU seconds.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def beside_peers(names: list[str], limit: float) -> None:
             print(rows[-1], flush=True)
     header = ["data", "Privet", "seconds", "skeleton F1", "directed F1", "peer", "its seconds",
               "its skeleton F1", "its directed F1", "times faster"]
-    title = "Without privacy, beside other libraries (whole calls, data in memory, one run)"
+    title = "Without privacy, beside other libraries (whole calls, CPU seconds, data in memory, one run)"
     write("searches-peers", title, markdown(header, rows), records)
 
 
@@ -181,14 +181,14 @@ def _f1(score: Any) -> str:
 
 
 def whole(data: Any, schema: Schema, method: str) -> tuple[float, Graph]:
-    """Seconds of a whole call without confidence, which the others do not give; the median of
+    """CPU seconds of a whole call without confidence, which the others do not give; the median of
     three after one that pays for lazy imports."""
     settings, took = Settings(replicas=0), []
     for _ in range(4):
-        start = time.perf_counter()
+        start = time.process_time()
         saved = measured(data, schema, settings, float("inf"), method)
         found = search(saved, settings, method=method)
-        took.append(time.perf_counter() - start)
+        took.append(time.process_time() - start)
     return float(np.median(took[1:])), found.graph
 
 

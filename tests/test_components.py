@@ -40,7 +40,7 @@ def make_schema(levels: tuple[int, ...] = LEVELS) -> Schema:
 
 def rows_of(schema: Schema, table: NDArray[Any]) -> MemoryRows:
     codes = {name: table[:, i].astype(np.uint16) for i, name in enumerate(schema.names)}
-    return MemoryRows(schema, codes, len(table), lambda: {})
+    return MemoryRows(schema, lambda: codes, dict)
 
 
 def subsets(size: int, largest: int) -> list[tuple[int, ...]]:

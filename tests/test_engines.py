@@ -350,7 +350,7 @@ def test_a_truncated_gzip_file_gives_the_constant_error(tmp_path: Path) -> None:
     rows = "".join(f"{random.Random(i).random()},yes\n" for i in range(5000))
     path.write_bytes(gzip.compress(f"a,b\n{rows}".encode())[:-2000])
     with pytest.raises(DataError) as caught:
-        encode(path, TWO)
+        encode(path, TWO).counts(("a",))
     assert str(caught.value) == UNREADABLE
 
 

@@ -82,7 +82,7 @@ def measured(codes: Codes, levels: tuple[int, ...] = LEVELS, noise: float = 0.0)
     """Components of up to three columns; noise has a standard deviation of so many rows."""
     schema, rng = schema_of(levels), np.random.default_rng(0)
     columns = {name: codes[:, i].astype(np.uint8) for i, name in enumerate(NAMES)}
-    rows = MemoryRows(schema, columns, len(codes), lambda: {})
+    rows = MemoryRows(schema, lambda: columns, dict)
     releases = []
     for order in range(4):
         query, deviation = Components(tuple(combinations(NAMES, order))), noise * 1024**order

@@ -59,7 +59,7 @@ class Reopened(Vault):
 
 def encoded(table: list[tuple[int, int]]) -> MemoryRows:
     codes = {n: np.array([row[i] for row in table], np.uint8) for i, n in enumerate("ab")}
-    return MemoryRows(SCHEMA, codes, len(table), lambda: {})
+    return MemoryRows(SCHEMA, lambda: codes, dict)
 
 
 def private_run(rows: Rows) -> tuple[Release, ...]:

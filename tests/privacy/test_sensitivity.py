@@ -263,7 +263,7 @@ def large_cases(draw: st.DrawFn) -> tuple[Schema, Components, list[list[int]]]:
 def memory(schema: Schema, rows: list[list[int]]) -> MemoryRows:
     table = np.array(rows, dtype=np.uint16).reshape(-1, len(schema.columns))
     codes = {name: table[:, i] for i, name in enumerate(schema.names)}
-    return MemoryRows(schema, codes, len(rows), lambda: {})
+    return MemoryRows(schema, lambda: codes, dict)
 
 
 @given(large_cases())

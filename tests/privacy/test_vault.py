@@ -337,7 +337,8 @@ def test_tables_equal_a_plain_count(data: st.DataObject) -> None:
     names = [f"c{i}" for i in range(len(sizes))]
     schema = table_schema(sizes)
     table = np.array(rows, dtype=np.uint8).reshape(-1, len(sizes))
-    held = MemoryRows(schema, {n: table[:, i] for i, n in enumerate(names)}, len(rows), dict)
+    codes = {n: table[:, i] for i, n in enumerate(names)}
+    held = MemoryRows(schema, lambda: codes, dict)
     subsets = st.lists(st.sampled_from(names), max_size=4).map(tuple)
     sets = data.draw(st.lists(subsets, max_size=8))
     for columns, found in zip(sets, held.table_batch(sets), strict=True):
@@ -353,7 +354,7 @@ def test_counting_over_several_blocks_of_rows_and_cells() -> None:
     n, sizes = 2 * memory.BLOCK_ROWS + 17, (40, 50, 60, 3)
     schema = table_schema(sizes)
     held = {f"c{i}": draw.integers(0, k, n, dtype=np.uint8) for i, k in enumerate(sizes)}
-    rows = MemoryRows(schema, held, n, dict)
+    rows = MemoryRows(schema, lambda: held, dict)
     sets = [s for r in (1, 2, 3) for s in itertools.permutations(schema.names, r)]
     for columns, found in zip(sets, rows.table_batch(sets), strict=True):
         plain = np.zeros(found.shape, dtype=np.int64)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,11 +143,13 @@ def _pooled_parts(
     tests, m = len(d), d.shape[1] * d.shape[2]
     rows, cols = strata.sampling()
     sampling = np.einsum("tzab,tzcd->tacbd", rows, cols).reshape(tests, m, m)
-    noise = variances[0, 1][:, None, None] * np.kron(x.within, y.within)
-    noise += _kronecker(x.within[None], y.free.transpose(0, 2, 1) @ x.noise @ y.free)
-    noise += _kronecker(x.free.transpose(0, 2, 1) @ y.noise @ x.free, y.within[None])
-    free = outer(x.free, y.free).reshape(tests, -1, m)
-    noise += free.transpose(0, 2, 1) @ strata.noise @ free
+    noise = np.zeros((1, m, m))
+    if not evidence.exact:
+        noise = variances[0, 1][:, None, None] * np.kron(x.within, y.within)
+        noise += _kronecker(x.within[None], y.free.transpose(0, 2, 1) @ x.noise @ y.free)
+        noise += _kronecker(x.free.transpose(0, 2, 1) @ y.noise @ x.free, y.within[None])
+        free = outer(x.free, y.free).reshape(tests, -1, m)
+        noise += free.transpose(0, 2, 1) @ strata.noise @ free
     seen_x, seen_y = ((side.shares > 1e-9).any(axis=1).sum(axis=1) - 1 for side in (x, y))
     return d.reshape(tests, m), sampling, noise, seen_x * seen_y
 
@@ -187,6 +190,7 @@ def _full(evidence: TableEvidence, questions: Indices) -> Floats:
     )
 
 
+@lru_cache(maxsize=4096)
 def _grain(rows: int, cols: int, strata: int = 1) -> Floats:
     """Covariance of half a row of doubt in each cell, the same for every choice of the level that
     is dropped. Counts are whole: without it, one row where a hundredth is expected is proof."""

@@ -41,10 +41,12 @@ class Encoder:
     positions: Mapping[str, int]
 
     def rows(self, source: Source) -> MemoryRows:
-        """Reads every row. What goes wrong here is no cell's doing and has one constant text."""
-        codes = self._read(source, self._codes())
-        names = self.schema.names
-        return MemoryRows(self.schema, codes, len(codes[names[0]]), lambda: self._numbers(source))
+        """Every row, read when first asked for."""
+        return MemoryRows(
+            self.schema,
+            lambda: self._read(source, self._codes()),
+            lambda: self._numbers(source),
+        )
 
     def _numbers(self, source: Source) -> Arrays:
         wanted = self._reals()

@@ -9,6 +9,7 @@ rows about ten times less often than one pass per table.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -27,19 +28,26 @@ CANDIDATES = 1 << 11  # how many waiting sets are considered at a time, to bound
 
 
 class MemoryRows:
-    """The rows of one table as codes; real numbers are loaded when first asked for.
+    """The rows of one table, as codes and as real numbers, each loaded when first asked for.
 
     A row that the missing policies drop is in neither; the order of rows means nothing.
     """
 
     def __init__(
-        self, schema: Schema, codes: Codes, length: int, load_numbers: Callable[[], Numbers]
+        self, schema: Schema, load_codes: Callable[[], Codes], load_numbers: Callable[[], Numbers]
     ) -> None:
         self._schema = schema
-        self._codes = codes
-        self._length = length
+        self._load_codes = load_codes
         self._load_numbers = load_numbers
         self._numbers: Numbers | None = None
+
+    @cached_property
+    def _codes(self) -> Codes:
+        return self._load_codes()
+
+    @property
+    def _length(self) -> int:
+        return len(self._codes[self._schema.names[0]])
 
     def __repr__(self) -> str:
         return "MemoryRows(...)"
@@ -88,9 +96,9 @@ class MemoryRows:
         if self._numbers is None:
             self._numbers = self._load_numbers()
         chosen = [self._numbers[name] for name in columns]
-        for start in range(0, self._length, BLOCK_ROWS):
+        for start in range(0, len(chosen[0]) if chosen else 0, BLOCK_ROWS):
             part = [column[start : start + BLOCK_ROWS] for column in chosen]
-            yield np.stack(part, axis=1) if part else np.empty((0, 0))
+            yield np.stack(part, axis=1)
 
 
 def _key_type(cells: int) -> np.dtype[Any]:

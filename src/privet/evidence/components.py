@@ -60,6 +60,12 @@ class TableEvidence:
         kinds: NDArray[np.int64] = 2 * np.array(self.cardinalities) + np.array(self.ordered)
         return kinds
 
+    @cached_property
+    def exact(self) -> bool:
+        """Whether nothing was blurred, so that no noise need be reckoned with."""
+        layers = self.layers.values()
+        return self.rows_variance == 0 and not any(layer.variances.any() for layer in layers)
+
     def kinds(self, columns: Indices) -> tuple[tuple[int, bool], ...]:
         return tuple((self.cardinalities[i], self.ordered[i]) for i in columns)
 
