@@ -172,7 +172,7 @@ def beside_peers(names: list[str], limit: float) -> None:
             print(rows[-1], flush=True)
     header = ["data", "Privet", "seconds", "skeleton F1", "directed F1", "peer", "its seconds",
               "its skeleton F1", "its directed F1", "times faster"]
-    title = "Without privacy, beside other libraries (whole calls, CPU seconds, data in memory, one run)"
+    title = "Without privacy, beside other libraries (whole calls in memory, CPU seconds, one run)"
     write("searches-peers", title, markdown(header, rows), records)
 
 

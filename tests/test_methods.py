@@ -20,6 +20,7 @@ from privet.graph.graph import Edge, Graph
 from privet.graph.knowledge import Knowledge
 from privet.ledger import Ledger
 from privet.methods import registry
+from privet.methods.ground import Heard
 from privet.networks import load as load_network
 from privet.networks import random_linear_gaussian
 from privet.output import OTHERS
@@ -255,3 +256,17 @@ def test_exact_methods_may_be_run_together() -> None:
     found = privet.discover(table, schema, private=False, method=["pc", "ges", "exact"])
     alone = privet.discover(table, schema, private=False, method="ges")
     assert found.others[0].graph == alone.graph
+
+
+def test_an_edge_that_was_found_is_looked_for_in_replicas() -> None:
+    """Even one that some question spoke against without doubt, and that was kept all the same."""
+    heard = Heard()
+    against = heard.by(lambda questions: np.where(questions[:, 1] == 1, -9.0, -0.5))
+    against(np.array([[0, 1], [2, 0], [1, 2]]))
+    near = heard.near(3)
+    assert near is not None and not near[0, 1] and near[0, 2] and near[1, 2]
+    heard.found = np.zeros((3, 3), dtype=bool)
+    heard.found[0, 1] = heard.found[1, 0] = True
+    again = heard.near(3)
+    assert again is not None and again[0, 1] and again[1, 0] and not again[0, 0]
+    assert Heard().near(3) is None

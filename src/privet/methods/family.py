@@ -22,6 +22,7 @@ from privet.methods.registry import Method, Searched, Settings
 from privet.methods.weighed import marked
 from privet.queries import Release
 from privet.schema import Schema
+from privet.search.protocols import Bools
 from privet.trust.central import Curator
 
 ALL = frozenset({"categorical", "ordinal", "numeric"})
@@ -141,7 +142,7 @@ class Family:
         settings.on_step("searching", 0.5)
         rng = np.random.default_rng(settings.seed)
         graph = self.find(stand, schema, settings, rng)
-        tests = stand.heard.count
+        tests, stand.heard.found = stand.heard.count, _joined(graph)
         known = self.probable and stand.local is not None
         count = 0 if known else min(self.replicas, settings.replicas)
         again, *rngs = rng.spawn(count + 1)
@@ -163,3 +164,12 @@ class Family:
             counted = CountedTables.from_releases(schema, releases)
             return ground.on_counts(schema, releases, counted, settings)
         return ground.on_tables(schema, releases, settings)
+
+
+def _joined(graph: Graph) -> Bools:
+    at = {name: i for i, name in enumerate(graph.nodes)}
+    joined = np.zeros((len(at), len(at)), dtype=bool)
+    for edge in graph.edges:
+        pair = at[edge.source], at[edge.target]
+        joined[pair] = joined[pair[::-1]] = True
+    return joined

@@ -117,10 +117,12 @@ def _what(kind: str) -> str:
 
 
 class Heard:
-    """Counts the questions asked, and remembers the lowest answer about each pair."""
+    """Counts the questions asked, and remembers the lowest answer about each pair; ``found`` are
+    the pairs that the search joined in the end."""
 
     def __init__(self) -> None:
         self.count = 0
+        self.found: Bools | None = None
         self._lowest: dict[tuple[int, int], float] = {}
 
     def by(self, answer: Answer) -> Answer:
@@ -137,13 +139,13 @@ class Heard:
         return listening
 
     def near(self, size: int) -> Bools | None:
-        """The pairs that were not dropped without doubt; None if there was no question."""
+        """The pairs that were found, or not dropped without doubt; None if nothing was asked."""
         if not self._lowest:
             return None
         near = ~np.eye(size, dtype=bool)
         for (x, y), value in self._lowest.items():
             near[x, y] = near[y, x] = value > DOUBT
-        return near
+        return near if self.found is None else near | self.found
 
 
 class Chorus:
