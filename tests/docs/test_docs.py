@@ -88,7 +88,7 @@ def run_in_order(document: str, folder: Path) -> int:
     return count
 
 
-@pytest.mark.parametrize(("document", "fewest"), [("docs/guide.md", 20), ("README.md", 6)])
+@pytest.mark.parametrize(("document", "fewest"), [("docs/guide.md", 20), ("README.md", 6), ("docs/searches.md", 3)])
 def test_the_examples_run(document: str, fewest: int, tmp_path: Path) -> None:
     assert run_in_order(document, tmp_path) >= fewest
     assert not (tmp_path / "refused").exists()
@@ -184,7 +184,8 @@ def markdown(header: list[str], lines: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-BENCHMARKS = sorted(path.stem for path in (ROOT / "bench").glob("*.py") if path.stem != "common")
+HELPERS = {"common", "peers"}
+BENCHMARKS = sorted({path.stem for path in (ROOT / "bench").glob("*.py")} - HELPERS)
 GENERATED: dict[tuple[str, str], Callable[[], str | None]] = {
     ("README.md", "methods"): methods_table,
     ("README.md", "accuracy"): accuracy_table,
