@@ -88,7 +88,9 @@ def run_in_order(document: str, folder: Path) -> int:
     return count
 
 
-@pytest.mark.parametrize(("document", "fewest"), [("docs/guide.md", 20), ("README.md", 6), ("docs/searches.md", 3)])
+@pytest.mark.parametrize(
+    ("document", "fewest"), [("docs/guide.md", 20), ("README.md", 6), ("docs/searches.md", 3)]
+)
 def test_the_examples_run(document: str, fewest: int, tmp_path: Path) -> None:
     assert run_in_order(document, tmp_path) >= fewest
     assert not (tmp_path / "refused").exists()

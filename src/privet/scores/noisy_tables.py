@@ -42,16 +42,17 @@ class NoisyTables(Families):
         return self._glued(sets) if size == 3 else self._summed(sets)
 
     def _glued(self, sets: Indices) -> Floats:
-        asked = np.stack([self._margins(sets[:, route]) for route in ROUTES])
-        route = np.array(ROUTES)[asked.argmin(axis=0)]
-        x, y, z = np.take_along_axis(sets, route, axis=1).T
-        pairs = self.worth(np.stack([x, z], axis=1)) + self.worth(np.stack([y, z], axis=1))
-        return np.asarray(pairs + asked.min(axis=0))
+        routes = np.array(ROUTES)
+        asked = self._margins(sets[:, routes].reshape(-1, 3)).reshape(len(sets), len(ROUTES))
+        x, y, z = np.take_along_axis(sets, routes[asked.argmin(axis=1)], axis=1).T
+        pairs = self.worth(np.concatenate([np.stack([x, z], axis=1), np.stack([y, z], axis=1)]))
+        return np.asarray(pairs.reshape(2, -1).sum(axis=0) + asked.min(axis=1))
 
     def _summed(self, sets: Indices) -> Floats:
         size = sets.shape[1]
-        pairs, triples = (
-            np.sum([self.worth(sets[:, at]) for at in combinations(range(size), width)], axis=0)
-            for width in (2, 3)
-        )
+        sums = []
+        for width in (2, 3):
+            parts = sets[:, list(combinations(range(size), width))]
+            sums.append(self.worth(parts.reshape(-1, width)).reshape(len(sets), -1).sum(axis=1))
+        pairs, triples = sums
         return np.asarray(triples - (size - 3) * pairs)  # each pair is in size - 2 of the triples
