@@ -3,6 +3,7 @@ search on paid evidence costs nothing."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import privet
 from privet.discover import make_settings, measure, search
 from privet.errors import EvidenceError, KnowledgeError, MethodError
+from privet.evidence.counted import CountedTables
 from privet.evidence.file import Saved, load, to_json
 from privet.graph.agreement import agreement
 from privet.graph.graph import Edge, Graph
@@ -24,6 +26,7 @@ from privet.methods.ground import Heard
 from privet.networks import load as load_network
 from privet.networks import random_linear_gaussian
 from privet.output import OTHERS
+from privet.queries import Release, Tables
 from privet.schema import Schema
 
 ALL = {method.name: method for method in registry.available()}
@@ -40,9 +43,14 @@ NUMBERS_ONLY = {"notears", "dagma", "lingam"}
 KNOWN = Knowledge(
     tiers=(("asia", "smoke"),),
     required=frozenset({("asia", "bronc")}),
-    forbidden=frozenset({("smoke", "lung"), ("dysp", "either")}),
+    forbidden=frozenset(
+        {("smoke", "lung"), ("dysp", "either"), ("smoke", "bronc"), ("bronc", "smoke")}
+    ),
 )
-KNOWN_NUMBERS = Knowledge(required=frozenset({("x5", "x1")}), forbidden=frozenset({("x1", "x2")}))
+KNOWN_NUMBERS = Knowledge(
+    required=frozenset({("x5", "x1")}),
+    forbidden=frozenset({("x1", "x2"), ("x2", "x3"), ("x3", "x2")}),
+)
 
 
 @cache
@@ -203,6 +211,9 @@ def test_agreement_reads_marks_from_the_first_to_the_second() -> None:
         ("interaction-ges", {"score": "best"}, ("'best'", "bic")),
         ("interaction-ges", {"penalty": 2.0}, ("--penalty", "--alpha")),
         ("interaction-fci", {"max_order": 3}, ("--max-order is 3", "three columns", "budget")),
+        ("interaction-pc", {"score": "nonsense"}, ("score", "no such option", "interaction-ges")),
+        ("interaction-mmhc", {"max_parents": 1}, ("max_parents", "interaction-ges")),
+        (["auto", "interaction-pc"], {}, ("auto", "one of several")),
         (["interaction-pc", "interaction-pc"], {}, ("twice", "once")),
         ([], {}, ("none", "at least one")),
         ("interaction-gas", {}, ("'interaction-gas'", "did you mean", "interaction-ges")),
@@ -270,3 +281,85 @@ def test_an_edge_that_was_found_is_looked_for_in_replicas() -> None:
     again = heard.near(3)
     assert again is not None and again[0, 1] and again[1, 0] and not again[0, 0]
     assert Heard().near(3) is None
+
+
+@pytest.mark.parametrize("name", ["interaction-exact", "interaction-ges", "interaction-mcmc"])
+def test_a_bound_on_parents_that_knowledge_exceeds_is_refused_before_it_costs(name: str) -> None:
+    schema, table = words()
+    required = frozenset({("smoke", "dysp"), ("bronc", "dysp")})
+    schema = replace(schema, knowledge=Knowledge(required=required))
+    ledger = Ledger(":memory:")
+    with pytest.raises(MethodError, match="2 parents of 'dysp'"):
+        privet.discover(table, schema, epsilon=1.0, method=name, max_parents=1, ledger=ledger)
+    assert ledger.account(schema.name) is None
+
+
+def test_a_search_that_fails_gives_the_paid_evidence_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema, table = words()
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("in the middle of it")
+
+    monkeypatch.setattr("privet.methods.weighed.skeleton", fail)
+    with pytest.raises(RuntimeError) as stopped:
+        privet.discover(table, schema, epsilon=1.0, ledger=":memory:")
+    assert "was spent" in stopped.value.__notes__[0]
+    monkeypatch.undo()
+    saved = stopped.value.evidence  # type: ignore[attr-defined]
+    assert privet.discover(evidence=saved).certificate["reused"]
+
+
+@pytest.mark.parametrize("name", ["interaction-ges", "interaction-mmhc", "interaction-fci"])
+def test_replicas_differ_from_each_other(name: str) -> None:
+    """Few rows, so that some edge is in some replicas and not in others."""
+    schema, table = words()
+    few = {column: cells[:600] for column, cells in table.items()}
+    saved = measure(
+        few, schema, make_settings(), epsilon=None, delta=0.0, method=name, private=False
+    )
+    confidence = search(saved, make_settings(), method=name).confidence.values()
+    assert any(0.1 < value < 0.9 for value in confidence)
+
+
+def test_noisy_tables_are_not_taken_for_exact_ones() -> None:
+    schema, _ = words()
+    query = Tables((("asia", "tub"),))
+    values = np.array([1, 2, 3, 4])
+    noisy = Release(query=query, values=values, variance=4.0, mechanism="Gaussian(rho=1)")
+    assert CountedTables.from_releases(schema, [noisy]).releases() == ()
+    exact = replace(noisy, variance=0.0, mechanism="Exact()")
+    assert len(CountedTables.from_releases(schema, [exact]).releases()) == 1
+
+
+@pytest.mark.parametrize("damage", ["order", "counts", "promise"])
+def test_answers_that_no_data_can_have_given_are_refused(damage: str, tmp_path: Path) -> None:
+    schema, table = numbers() if damage == "order" else words()
+    method = "lingam" if damage == "order" else "ges"
+    found = privet.discover(table, schema, private=False, method=method)
+    document = json.loads(to_json(found.evidence))
+    if damage == "order":
+        document["releases"][0]["values"][0] = 99
+    elif damage == "counts":
+        document["releases"][-1]["values"][0] = -1
+    else:  # tables under a promise, with a little noise
+        document["certificate"]["private"] = True
+        document["releases"] = [
+            {**release, "variance": 1e-300, "mechanism": "Gaussian(rho=1)"}
+            for release in document["releases"]
+        ]
+    (tmp_path / "evidence.json").write_text(json.dumps(document))
+    with pytest.raises(EvidenceError, match="damaged"):
+        load(tmp_path / "evidence.json")
+
+
+def test_methods_whose_graphs_have_other_nodes_can_be_compared(tmp_path: Path) -> None:
+    """lingam leaves out the column that marks groups."""
+    schema, table = numbers()
+    site = privet.Column(name="site", kind="categorical", levels=("north", "south"))
+    both = replace(schema, columns=(*schema.columns, site))
+    rows = len(next(iter(table.values())))
+    table = {**table, "site": np.array(["north", "south"] * (rows // 2))}
+    found = privet.discover(table, both, private=False, method=["lingam", "pc"])
+    assert found.graph.nodes == schema.names and found.others[0].graph.nodes == both.names
+    assert {name for line in found.agreement() for name in (line.a, line.b)} <= set(schema.names)
+    found.save(tmp_path / "out")

@@ -76,7 +76,21 @@ def discover(
         data, schema, settings,
         epsilon=epsilon, delta=delta, method=method, private=private, ledger=ledger,
     )  # fmt: skip
-    return search(saved, settings, method=method)
+    with paid(saved):
+        return search(saved, settings, method=method)
+
+
+@contextmanager
+def paid(saved: Saved) -> Iterator[None]:
+    """Whatever stops a search, its error holds the evidence and says what that has cost."""
+    try:
+        yield
+    except BaseException as error:
+        error.evidence = saved  # type: ignore[attr-defined]
+        if saved.certificate["private"]:
+            spent, name = saved.certificate["spent"]["epsilon"], saved.schema.name
+            error.add_note(f"{NOTE}epsilon {spent:.6g} of data set {name!r} was spent before that")
+        raise
 
 
 def make_settings(*, on_step: OnStep | None = None, **options: Any) -> Settings:
@@ -129,6 +143,7 @@ def measure(
     known = read_schema(schema)
     _check_budget_options(epsilon, delta, private)
     all_chosen = [_choose(name, known, delta, private) for name in _names(method)]
+    _check_options(all_chosen, settings)
     for each in all_chosen:
         each.serve(known, delta, settings)
     chosen = all_chosen[0]
@@ -185,6 +200,7 @@ def search(
     chosen = [
         registry.get(measured["method"] if name == "auto" else name) for name in _names(method)
     ]
+    _check_options(chosen, settings)
     for each in chosen:
         _check_evidence(each, saved, measured)
         each.check(saved.schema, settings)
@@ -199,7 +215,10 @@ def _search_one(
     return Discovery(
         graph=found.graph,
         certificate=certificates.of_search(
-            measured, chosen.name, settings.options(len(saved.schema.columns)), reused=reused
+            measured,
+            chosen.name,
+            settings.options(len(saved.schema.columns), chosen.uses),
+            reused=reused,
         ),
         evidence=saved,
         method=chosen.name,
@@ -214,7 +233,23 @@ def _names(method: str | Sequence[str]) -> tuple[str, ...]:
     if not names or twice:
         what = f"{twice[0]!r} twice" if names else "none"
         raise MethodError(f"the methods name {what}; name each method once, at least one")
+    if len(names) > 1 and "auto" in names:
+        raise MethodError(
+            "auto stands for one method and cannot be one of several; name it, such as "
+            "interaction-pc"
+        )
     return names
+
+
+def _check_options(chosen: Sequence[Method], settings: Settings) -> None:
+    """Refuse an option that none of the methods uses."""
+    for name, value in settings.special().items():
+        if not any(name in method.uses for method in chosen):
+            users = [method.name for method in registry.available() if name in method.uses]
+            raise MethodError(
+                f"{name} is {value!r}, but {' and '.join(m.name for m in chosen)} has no such "
+                f"option; leave it away, or use one of {', '.join(users)}"
+            )
 
 
 def _check_shared(chosen: Sequence[Method]) -> None:

@@ -29,8 +29,8 @@ Integers = NDArray[np.int64]
 PATTERN_COLUMNS = 10
 # A component of three columns reaches GRID**3 = 2**30 per row.
 LARGEST_SET = 3
-# A table of so many cells takes 32 MB; a larger one is refused.
-MOST_CELLS = 1 << 22
+# A table of so many cells takes 32 MB, and all tables of a query 1 GB; larger ones are refused.
+MOST_CELLS, MOST_CELLS_TOGETHER = 1 << 22, 1 << 27
 
 
 class Rows(Protocol):
@@ -141,6 +141,12 @@ class Tables:
                     f"the table of {', '.join(members)} has {cells} cells; at most {MOST_CELLS} "
                     "are counted; ask for fewer columns, or merge levels"
                 )
+
+        if self.size(schema) > MOST_CELLS_TOGETHER:
+            raise SchemaError(
+                f"the {len(self.sets)} tables have {self.size(schema)} cells together; at most "
+                f"{MOST_CELLS_TOGETHER} are counted; ask for fewer tables"
+            )
 
     def size(self, schema: Schema) -> int:
         return sum(_cells(members, schema) for members in self.sets)

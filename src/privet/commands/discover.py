@@ -28,7 +28,6 @@ from privet.errors import BudgetError, DataError, MethodError
 if TYPE_CHECKING:
     from privet.discover import OnStep
     from privet.discovery import Discovery
-    from privet.evidence.file import Saved
     from privet.output import Stage
 
 # Options of the search, as make_settings calls them.
@@ -92,7 +91,7 @@ def _discover(
     args: argparse.Namespace, stage: Stage, on_step: OnStep
 ) -> tuple[Discovery, tuple[Path, ...]]:
     """Evidence that was paid for is kept even if the search on it is stopped."""
-    from privet.discover import make_settings, measure, reuse, search
+    from privet.discover import make_settings, measure, paid, reuse, search
     from privet.evidence.file import to_json
 
     settings = make_settings(
@@ -112,25 +111,11 @@ def _discover(
         private=not args.no_privacy,
         ledger=args.ledger,
     )
-    with _paid(saved):
+    with paid(saved):
         stage.write("evidence.json", to_json(saved))
         stage.keep("evidence.json")
         found = search(saved, settings, method=method)
         return found, found.write(stage)
-
-
-@contextmanager
-def _paid(saved: Saved) -> Iterator[None]:
-    """Whatever stops the search, its error says what the measurement has cost."""
-    from privet.output import NOTE
-
-    try:
-        yield
-    except BaseException as error:
-        if saved.certificate["private"]:
-            spent, name = saved.certificate["spent"]["epsilon"], saved.schema.name
-            error.add_note(f"{NOTE}epsilon {spent:.6g} of data set {name!r} was spent before that")
-        raise
 
 
 def _methods(args: argparse.Namespace) -> str | list[str]:

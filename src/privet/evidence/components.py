@@ -74,13 +74,6 @@ class TableEvidence:
         """() for one evidence, (r,) for a stack of r replicas."""
         return self.rows.shape
 
-    def replica(self, at: int) -> TableEvidence:
-        """One replica out of a stack."""
-        layers = {
-            order: replace(layer, values=layer.values[at]) for order, layer in self.layers.items()
-        }
-        return replace(self, rows=self.rows[at], layers=layers)
-
     @staticmethod
     def empty(schema: Schema, names: tuple[str, ...]) -> TableEvidence:
         columns = [schema.column(name) for name in names]

@@ -87,13 +87,30 @@ def _from_dict(document: dict[str, Any]) -> Saved:
         raise ValueError("no releases or no certificate")
     if certificate.get("private") is not False and any(_exact(r, schema) for r in releases):
         raise ValueError("an answer without noise under a promise of privacy")
+    for release in releases:
+        _check_answer(release, schema)
     return Saved(schema=schema, releases=releases, certificate=certificate)
 
 
 def _exact(release: Release, schema: Schema) -> bool:
     """Whether an answer that the rows can change has no noise."""
+    if isinstance(release.query, Tables | CausalOrder):  # which are asked without privacy only
+        return True
     silent = release.variance == 0 and release.query.l2_squared(schema) != 0
     return silent or release.mechanism.startswith("Exact")
+
+
+def _check_answer(release: Release, schema: Schema) -> None:
+    """What no data can have answered; the file may come from anywhere."""
+    if isinstance(release.query, Tables) and (release.values < 0).any():
+        raise ValueError("a negative count")
+    if isinstance(release.query, CausalOrder):
+        told = release.query.unpack(release.values, schema)
+        places = list(range(len(release.query.columns)))
+        if sorted(told.order) != places or min(told.rows) < 0:
+            raise ValueError("no order of the columns")
+        if np.abs(told.correlations).max() > 1 + 1e-9:
+            raise ValueError("no correlations")
 
 
 def _to_dict(release: Release) -> dict[str, Any]:

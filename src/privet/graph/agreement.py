@@ -1,4 +1,4 @@
-"""Where several graphs over the same nodes agree."""
+"""Where several graphs agree."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-from privet.errors import GraphError
 from privet.graph.graph import SYMMETRIC, Graph
 
 
@@ -30,14 +29,10 @@ class Agreement:
 
 
 def agreement(graphs: Mapping[str, Graph]) -> tuple[Agreement, ...]:
-    """Every pair that some graph joins, those that most graphs join first."""
-    nodes = next(iter(graphs.values())).nodes
-    for name, graph in graphs.items():
-        if set(graph.nodes) != set(nodes):
-            raise GraphError(
-                f"the graph of {name!r} has other nodes than the first one; compare graphs over "
-                "the same nodes"
-            )
+    """Every pair that some graph joins, those that most graphs join first; of the nodes that all
+    graphs have."""
+    first, *others = graphs.values()
+    nodes = [name for name in first.nodes if all(name in graph.nodes for graph in others)]
     lines = [
         Agreement(a, b, tuple(_mark(graph, a, b) for graph in graphs.values()))
         for a, b in combinations(nodes, 2)

@@ -7,7 +7,7 @@ import numpy as np
 from privet.errors import MethodError
 from privet.graph.graph import Graph
 from privet.methods.family import Family
-from privet.methods.ground import Ground
+from privet.methods.ground import Ground, check_parents
 from privet.methods.mcmc import MAX_TESTED_PARENTS, climbed, with_probabilities
 from privet.methods.registry import Settings
 from privet.methods.weighed import closed
@@ -25,6 +25,8 @@ def check(schema: Schema, settings: Settings) -> None:
             f"the schema has {len(schema.columns)} columns; exact search looks at all sets of "
             f"columns and serves up to {MOST_COLUMNS}; use mcmc (or interaction-mcmc) instead"
         )
+    if settings.max_parents is None:
+        check_parents(schema, MAX_PARENTS)
 
 
 def find(

@@ -17,7 +17,7 @@ from privet.evidence.confidence import with_confidence
 from privet.evidence.counted import CountedTables
 from privet.graph.graph import Graph
 from privet.methods import ground, moments, tables
-from privet.methods.ground import Ground, check_score
+from privet.methods.ground import Ground, check_parents, check_score
 from privet.methods.registry import Method, Searched, Settings
 from privet.methods.weighed import marked
 from privet.queries import Release
@@ -43,7 +43,8 @@ class Family:
     """A search by name. ``scored`` says that it scores families, so that --score matters;
     ``weighs`` that it fits weights, which needs moments; ``probable`` that it knows itself how
     probable each edge is, where the evidence has a likelihood. Else confidence comes from up to
-    ``replicas`` of the evidence, on which ``again`` (or the search itself) is repeated."""
+    ``replicas`` of the evidence, on which ``again`` (or the search itself) is repeated.
+    ``bounded`` says that --max-parents bounds its families."""
 
     name: str
     find: Find
@@ -55,6 +56,7 @@ class Family:
     probable: bool = False
     replicas: int = 20
     again: Find | None = None
+    bounded: bool = True
     check: Check = _nothing
     notes: tuple[str, ...] = ()
 
@@ -71,6 +73,7 @@ class Family:
             measure=tables.measure,
             search=partial(self._search, "tables"),
             graph=self.graph,
+            uses=self._uses(),
         )
 
     def moment(self) -> Method:
@@ -86,6 +89,7 @@ class Family:
             measure=moments.measure,
             search=partial(self._search, "moments"),
             graph=self.graph,
+            uses=self._uses(),
         )
 
     def plain(self) -> Method:
@@ -101,7 +105,15 @@ class Family:
             measure=self._measure_exactly,
             search=partial(self._search, "exact"),
             graph=self.graph,
+            uses=self._uses(),
         )
+
+    def _uses(self) -> frozenset[str]:
+        if self.weighs:
+            return frozenset({"sparsity", "threshold"})
+        if not self.scored:
+            return frozenset()
+        return frozenset({"score", "penalty", *(["max_parents"] if self.bounded else [])})
 
     def _kind(self, evidence: str, schema: Schema) -> str:
         if evidence != "exact":
@@ -116,6 +128,7 @@ class Family:
             (moments if kind == "moments" else tables).check(schema, settings)
             if self.scored:
                 check_score(kind, settings)
+                check_parents(schema, settings.max_parents)
             self.check(schema, settings)
 
         return check

@@ -108,6 +108,17 @@ def check_score(kind: str, settings: Settings) -> None:
         )
 
 
+def check_parents(schema: Schema, most: int | None) -> None:
+    """Refuse a bound on parents that knowledge exceeds."""
+    required = [effect for _, effect in schema.knowledge.required]
+    for effect in sorted(set(required)):
+        if most is not None and required.count(effect) > most:
+            raise MethodError(
+                f"knowledge requires {required.count(effect)} parents of {effect!r}, but at most "
+                f"{most} are allowed; raise --max-parents, or require fewer"
+            )
+
+
 def _named(kind: str, settings: Settings) -> str:
     return SCORES[kind][0] if settings.score == "auto" else settings.score
 
@@ -135,6 +146,15 @@ class Heard:
             for (x, y), value in zip(ends, answers.tolist(), strict=True):
                 self._lowest[x, y] = min(value, self._lowest.get((x, y), value))
             return answers
+
+        return listening
+
+    def scored(self, local: Locals) -> Locals:
+        """The same scores, counted."""
+
+        def listening(child: int, parents: Indices) -> Floats:
+            self.count += len(parents)
+            return local(child, parents)
 
         return listening
 
@@ -246,7 +266,7 @@ def _heard(
     return Ground(
         judge=_Voices(judge.strengths, heard.by(judge.margins)),
         gains=heard.by(score.gains),
-        local=score.local,
+        local=heard.scored(score.local),
         replicas=replicas,
         heard=heard,
     )

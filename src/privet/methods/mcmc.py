@@ -30,7 +30,9 @@ def find(
 ) -> Graph:
     """The search starts from the edges that tests find; confidence is posterior probability."""
     local, constraints = ground.families(schema, settings.max_order)
-    start = skeleton(ground.judge, constraints, settings.max_order).adjacent
+    start = constraints.possible
+    if ground.local is not None:
+        start = skeleton(ground.judge, constraints, settings.max_order).adjacent
     usual = MAX_PARENTS if ground.local else MAX_TESTED_PARENTS
     widest = usual if settings.max_parents is None else settings.max_parents
     sampled = order_mcmc(local, start, constraints, rng, max_parents=widest)
@@ -62,7 +64,7 @@ def with_probabilities(graph: Graph, sampled: Sampled) -> Graph:
 FAMILY = Family(
     name="mcmc",
     find=find,
-    summary="iterative order MCMC, with the posterior probability of each edge",
+    summary="iterative order MCMC",
     cite="Kuipers, Suter, Moffa 2022",
     graph="cpdag",
     scored=True,

@@ -27,5 +27,6 @@ FAMILY = Family(
     cite="Tsamardinos, Brown, Aliferis 2006",
     graph="cpdag",
     scored=True,
+    bounded=False,
 )
 METHODS = (FAMILY.interaction(), FAMILY.moment(), FAMILY.plain())

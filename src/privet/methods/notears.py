@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from math import sqrt
 
 import numpy as np
 
-from privet.evidence.moments import MomentEvidence
 from privet.graph.graph import Graph
 from privet.methods.family import Family
 from privet.methods.ground import Ground
@@ -16,7 +14,7 @@ from privet.methods.registry import Settings
 from privet.schema import Schema
 from privet.search.constraints import Constraints
 from privet.search.dagma import dagma
-from privet.search.notears import THRESHOLD, Weighted, notears
+from privet.search.notears import Weighted, notears
 
 # Fitting takes seconds, so that few replicas must do.
 REPLICAS = 4
@@ -36,16 +34,10 @@ def find(
 ) -> Graph:
     assert ground.moments is not None
     constraints = Constraints.of(schema.names, schema.knowledge)
-    chosen = {"threshold": settings.threshold or _threshold(ground.moments)}
-    if settings.sparsity is not None:
-        chosen["sparsity"] = settings.sparsity
-    found = fit(ground.moments.natural(), constraints, **chosen)
+    chosen = {"sparsity": settings.sparsity, "threshold": settings.threshold}
+    given = {name: value for name, value in chosen.items() if value is not None}
+    found = fit(ground.moments.natural(), constraints, **given)
     return Graph.from_matrix(schema.names, found.arrows, "dag")
-
-
-def _threshold(evidence: MomentEvidence) -> float:
-    """The authors' value, or three deviations of a weight that is none, if that is more."""
-    return max(THRESHOLD, 3 * sqrt(evidence.spread / evidence.rows + evidence.noise))
 
 
 NOTEARS = Family(

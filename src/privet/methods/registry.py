@@ -50,15 +50,15 @@ class Settings:
         columns are joined if each has about two neighbours."""
         return self.alpha if self.alpha is not None else default_level(columns)
 
-    def options(self, columns: int) -> dict[str, Any]:
+    def special(self) -> dict[str, Any]:
+        """Those of the special options that differ from their defaults."""
+        given = {name: getattr(self, name) for name in SPECIAL}
+        return {name: value for name, value in given.items() if value != getattr(Settings, name)}
+
+    def options(self, columns: int, uses: frozenset[str]) -> dict[str, Any]:
         """What was asked of the search, for its certificate."""
-        unlike = {
-            name: getattr(self, name)
-            for name in ("score", "penalty", "max_parents", "sparsity", "threshold")
-            if getattr(self, name) != getattr(Settings, name)
-        }
         always = {"alpha": self.level(columns), "max_order": self.max_order, "seed": self.seed}
-        return always | unlike
+        return always | {name: v for name, v in self.special().items() if name in uses}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +68,10 @@ class Searched:
     graph: Graph
     tests: int
     notes: tuple[str, ...] = ()
+
+
+# Options that only some methods use; a method lists its own in ``uses``.
+SPECIAL = ("score", "penalty", "max_parents", "sparsity", "threshold")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +87,7 @@ class Method:
     measure: Callable[[Curator, Settings], tuple[Release, ...]]
     search: Callable[[Schema, tuple[Release, ...], Settings], Searched]
     graph: str = "cpdag"
+    uses: frozenset[str] = frozenset()
 
     def serve(self, schema: Schema, delta: float, settings: Settings) -> None:
         """Refuse, from public facts alone, what this method cannot do."""

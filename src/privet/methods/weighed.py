@@ -35,7 +35,8 @@ def weighed_search(
     settings.on_step("weighing how sure each edge is", 0.7)
     seen: list[Bools] = []
     if others:
-        stack, start = replicas(len(others), first), witness.doubtful(found)
+        stack = replicas(len(others), first)
+        start = witness.doubtful(found) & constraints.possible
         seen = replicated(stack, start, constraints, settings.max_order, others)
     graph, *again = (closed(each, schema) for each in (found, *seen))
     return Searched(

@@ -27,18 +27,22 @@ def potential(judge: Judge, found: Skeleton) -> Locals:
     adjacent = found.adjacent
     triples = unshielded(adjacent)
     weights = collider_weights(judge.margins, adjacent, triples)
-    weight = np.zeros((len(adjacent),) * 3)
+    place = adjacent.cumsum(axis=1) - 1  # of a neighbour among the neighbours of a column
+    weight = [np.zeros((near, near)) for near in adjacent.sum(axis=1)]
     for (x, k, y), w in zip(triples.tolist(), weights.tolist(), strict=True):
-        weight[k, x, y] = weight[k, y, x] = w
+        i, j = place[k, x], place[k, y]
+        weight[k][i, j] = weight[k][j, i] = w
     edge = float(np.abs(weights).sum()) + 1.0
 
     def local(child: int, parents: Indices) -> Floats:
         width = parents.shape[1]
         out = np.full(len(parents), edge * width)
+        known = adjacent[child][parents].all(axis=1)
+        at = place[child][parents[known]]
         for i in range(width):
             for j in range(i):
-                out += weight[child][parents[:, i], parents[:, j]]
-        out[~adjacent[child][parents].all(axis=1)] = -np.inf
+                out[known] += weight[child][at[:, i], at[:, j]]
+        out[~known] = -np.inf
         return out
 
     return local
