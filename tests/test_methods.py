@@ -185,8 +185,13 @@ def test_several_methods_pay_once_and_agree_on_what_is_plain(tmp_path: Path) -> 
     assert kept == found.others[1].graph
     assert "interaction-ges" in (tmp_path / "out" / "report.html").read_text("utf-8")
     one = privet.discover(evidence=found.evidence, method="interaction-ges")
+    (tmp_path / "out" / OTHERS / "notes.txt").write_text("mine")
+    found.save(tmp_path / "out", force=True)
+    one.save(tmp_path / "out", force=True)  # no graph of an older run stays behind, but notes do
+    assert [path.name for path in (tmp_path / "out" / OTHERS).iterdir()] == ["notes.txt"]
+    (tmp_path / "out" / OTHERS / "notes.txt").unlink()
     one.save(tmp_path / "out", force=True)
-    assert not (tmp_path / "out" / OTHERS).exists()  # no graph of an older run stays behind
+    assert not (tmp_path / "out" / OTHERS).exists()
 
 
 def test_agreement_reads_marks_from_the_first_to_the_second() -> None:
@@ -204,11 +209,15 @@ def test_agreement_reads_marks_from_the_first_to_the_second() -> None:
 @pytest.mark.parametrize(
     ("method", "options", "said"),
     [
-        ("moment-ges", {}, ("moments", "does not hold", "interaction-ges", "budget of its own")),
+        ("moment-ges", {}, ("moments", "does not hold", "interaction-ges")),
         ("ges", {}, ("exact", "privacy", "interaction-ges")),
+        ("lingam", {}, ("row by row", "no bound", "interaction-ges")),
         ("interaction-ges", {"score": "bge"}, ("bge", "moments of numeric", "auto")),
         ("interaction-ges", {"score": "bdeu"}, ("bdeu", "exact tables", "--no-privacy")),
         ("interaction-ges", {"score": "best"}, ("'best'", "bic")),
+        ("interaction-ges", {"score": ["bic"]}, ("['bic']", "name")),
+        (None, {}, ("None", "name")),
+        (3, {}, ("3", "name")),
         ("interaction-ges", {"penalty": 2.0}, ("--penalty", "--alpha")),
         ("interaction-fci", {"max_order": 3}, ("--max-order is 3", "three columns", "budget")),
         ("interaction-pc", {"score": "nonsense"}, ("score", "no such option", "interaction-ges")),
@@ -363,3 +372,35 @@ def test_methods_whose_graphs_have_other_nodes_can_be_compared(tmp_path: Path) -
     assert found.graph.nodes == schema.names and found.others[0].graph.nodes == both.names
     assert {name for line in found.agreement() for name in (line.a, line.b)} <= set(schema.names)
     found.save(tmp_path / "out")
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    settings = make_settings(max_order=np.int64(1), penalty=np.float32(2), alpha=None)
+    assert settings.max_order == 1 and settings.penalty == 2.0 and settings.alpha is None
+    assert type(settings.max_order) is int and type(settings.penalty) is float
+
+
+def test_evidence_takes_no_options_of_a_run() -> None:
+    for options in ({"private": False}, {"ledger": ":memory:"}):
+        with pytest.raises(EvidenceError, match="spends nothing"):
+            privet.discover(evidence=evidence("tables"), **options)
+    with pytest.raises(EvidenceError, match=r"path of an evidence\.json"):
+        privet.discover(evidence={"a": 1})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["moment-ges", "moment-mcmc", "moment-exact", "moment-mmhc"])
+def test_nothing_is_found_where_noise_drowns_everything(name: str) -> None:
+    """Independent columns, and noise so large that it leaves no telling rows."""
+    schema, _ = numbers()
+    rng = np.random.default_rng(5)
+    table = {column: rng.normal(size=60) for column in schema.names}
+    found = privet.discover(table, schema, epsilon=0.1, method=name, ledger=":memory:")
+    assert not found.graph.edges
+
+
+def test_lingam_refuses_numbers_that_may_be_missing_as_a_level() -> None:
+    schema, table = numbers()
+    first, *others = schema.columns
+    odd = replace(schema, columns=(replace(first, missing="level", missing_value=None), *others))
+    with pytest.raises(MethodError, match="no number"):
+        privet.discover(table, odd, private=False, method="lingam")

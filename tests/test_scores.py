@@ -203,14 +203,20 @@ def test_bge_is_the_product_of_its_predictive_densities() -> None:
 
 
 def test_noise_counts_as_missing_rows() -> None:
-    """Noise of variance 1/n halves the rows that the scores believe in."""
-    rows = gaussian_rows(4, 400)
-    noisy = moments(rows, noise=1 / 400)
-    exact = replace(noisy, rows=200.0, noise=0.0)
+    """Noise of variance 1/n, round as the rows are, leaves about half of the rows, and p + 3 more
+    go; noise that drowns them leaves none."""
+    rows = gaussian_rows(4, 4000)
+    plain = moments(rows, noise=0.0)
+    noisy = replace(plain, noise=1 / 4000, metric=plain.covariance)
     for make in (gaussian_bic, bge):
         for child, parents in families(4):
-            pair = [make(one).local(child, indices(parents))[0] for one in (noisy, exact)]
-            assert np.isclose(*pair, rtol=1e-9)
+            whole, half, fewer = (
+                make(one).local(child, indices(parents))[0]
+                for one in (noisy, *(replace(plain, rows=n) for n in (1990.0, 1996.0)))
+            )
+            assert min(half, fewer) - 0.5 < whole < max(half, fewer) + 0.5
+    drowned = replace(noisy, noise=1.0)
+    assert (gaussian_bic(drowned).gains(indices((0, 1), (1, 2), (2, 3))) < 0).all()
 
 
 def all_scores() -> dict[str, Families]:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,11 @@ def discover(
     """
     settings = make_settings(on_step=on_step, **options)
     if evidence is not None:
+        if not private or ledger is not None:
+            raise EvidenceError(
+                "evidence was given together with private=False or a ledger, but a search on "
+                "saved evidence is as private as its run and spends nothing; leave them away"
+            )
         return reuse(evidence, settings, data=data, schema=schema, epsilon=epsilon, method=method)
     saved = measure(
         data, schema, settings,
@@ -108,22 +114,30 @@ def make_settings(*, on_step: OnStep | None = None, **options: Any) -> Settings:
                 f"{', '.join(sorted(known))}"
             )
         _check_option(name, value)
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {
+        name: value if name == "score" else int(value) if name in WHOLE else float(value)
+        for name, value in options.items()
+        if value is not None
+    }
     if on_step is not None:
         given["on_step"] = on_step
     return Settings(**given)
 
 
 def _check_option(name: str, value: object) -> None:
-    if value is None or name == "score":  # which scores there are depends on the method
+    if value is None:
+        return
+    if name == "score":  # which scores there are depends on the method
+        if not isinstance(value, str):
+            raise MethodError(f"score is {value!r}, but it must be a name such as bic")
         return
     if name in WHOLE:
         least = WHOLE[name]
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
             raise MethodError(f"{name} is {value!r}, but it must be a whole number from {least} on")
     else:
         low, high, rule = NUMBERS[name]
-        fits = isinstance(value, int | float) and not isinstance(value, bool)
+        fits = isinstance(value, Real) and not isinstance(value, bool)
         if not (fits and low < value < high):  # type: ignore[operator]
             raise MethodError(f"{name} is {value!r}, but it must {rule}")
 
@@ -151,7 +165,8 @@ def measure(
     if not private or epsilon is None:
         curator = Curator.open(data, known, None)
         parts = {each.measure: each.measure(curator, settings) for each in all_chosen}
-        releases = tuple(release for part in parts.values() for release in part)
+        every = (release for part in parts.values() for release in part)
+        releases = tuple({release.query: release for release in every}.values())
         promise = certificates.without_privacy(known, chosen.name, releases)
         return Saved(schema=known, releases=releases, certificate=dict(promise))
     _check_shared(all_chosen)
@@ -181,6 +196,11 @@ def reuse(
         raise EvidenceError(
             f"evidence was given together with {given}, but a search on saved evidence reads no "
             f"data and spends nothing; leave one of the two away"
+        )
+    if not isinstance(evidence, Saved | str | Path):
+        raise EvidenceError(
+            f"the evidence is a {type(evidence).__name__}; give the .evidence of a discovery, or "
+            f"the path of an evidence.json"
         )
     saved = evidence if isinstance(evidence, Saved) else evidence_file.load(evidence)
     if schema is not None:
@@ -228,7 +248,10 @@ def _search_one(
 
 
 def _names(method: str | Sequence[str]) -> tuple[str, ...]:
-    names = (method,) if isinstance(method, str) else tuple(method)
+    names = (method,) if isinstance(method, str) else method
+    if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
+        raise MethodError(f"the method is {method!r}; give its name, or a list of names")
+    names = tuple(names)
     twice = sorted({name for name in names if names.count(name) > 1})
     if not names or twice:
         what = f"{twice[0]!r} twice" if names else "none"
@@ -274,14 +297,16 @@ def _check_evidence(chosen: Method, saved: Saved, measured: Certificate) -> None
     by = registry.get(measured["method"])
     if chosen.evidence == "exact" and measured["private"]:
         raise MethodError(
-            f"{chosen.name} searches exact evidence, but this was measured with privacy by "
-            f"{by.name}; use one of {', '.join(_sharing(by))}, which know the noise"
+            f"{chosen.name} searches exact evidence ({chosen.reason}), but this was measured with "
+            f"privacy by {by.name}; use one of {', '.join(_sharing(by))}, which know the noise"
         )
     if chosen.evidence not in ("exact", *held):
+        fits = all(column.kind in chosen.kinds for column in saved.schema.columns)
+        again = f", or run {chosen.name} on the data, for a budget of its own" if fits else ""
         raise MethodError(
             f"{chosen.name} searches {chosen.evidence}, which this evidence does not hold (it has "
             f"{' and '.join(sorted(held))}, measured by {by.name}); use one of "
-            f"{', '.join(_sharing(by))}, or run {chosen.name} on the data, for a budget of its own"
+            f"{', '.join(_sharing(by))}{again}"
         )
 
 
@@ -340,8 +365,8 @@ def _choose(name: str, schema: Schema, delta: float, private: bool) -> Method:
     chosen = registry.auto(schema, delta, private) if name == "auto" else registry.get(name)
     if private and not chosen.private:
         raise MethodError(
-            f"{chosen.name} is not private, but an epsilon was given; add --no-privacy and leave "
-            f"epsilon away, or use --method auto"
+            f"{chosen.name} is not private ({chosen.reason}), but an epsilon was given; add "
+            f"--no-privacy and leave epsilon away, or use --method auto"
         )
     return chosen
 

@@ -23,7 +23,7 @@ from privet.errors import OutputError
 NOTE = "privet: "  # how a note on an error begins that the command line may show
 RESCUED = "rescued-"
 FILES = ("graph.json", "certificate.json", "evidence.json", "graph.svg", "report.html")
-OTHERS = "others"  # the folder of further graphs; the results of one run, so replaced as a whole
+OTHERS = "others"  # the folder of further graphs
 
 
 class Stage:
@@ -120,13 +120,26 @@ class Stage:
             self._made.append(above)
         return parent
 
+    def _replace_others(self) -> None:
+        """Graphs of an older run go; whatever else is in their folder stays."""
+        fresh, folder = self.path / OTHERS, self.folder / OTHERS
+        for old in folder.glob("*.graph.*"):
+            old.unlink()
+        if fresh.exists():
+            folder.mkdir(exist_ok=True)
+            for file in fresh.iterdir():
+                os.replace(file, folder / file.name)
+            fresh.rmdir()
+        elif folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+
     def _move(self) -> None:
         """A new folder takes one step; into an old one, files go one by one and others stay."""
         try:
             if self.folder.exists():
                 if not self._inside:
                     raise FileExistsError(errno.EEXIST, "it exists by now")
-                shutil.rmtree(self.folder / OTHERS, ignore_errors=True)
+                self._replace_others()
                 for file in self.path.iterdir():
                     os.replace(file, self.folder / file.name)
                 self.path.rmdir()

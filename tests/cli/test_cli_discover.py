@@ -243,7 +243,7 @@ def test_progress_shows_only_on_a_terminal_and_only_when_it_takes_long(
     assert run(*GOOD, "--ledger", "a.db").err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    assert "measuring" in run(*GOOD, "--ledger", "b.db", "--force").err
+    assert "━" in run(*GOOD, "--ledger", "b.db", "--force").err
     assert run(*GOOD, "--ledger", "c.db", "--force", "--quiet").err == ""
     monkeypatch.setattr("privet.commands.discover.PATIENCE", 1e9)
     assert "measuring" not in run(*GOOD, "--ledger", "d.db", "--force").err

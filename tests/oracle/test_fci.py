@@ -386,6 +386,18 @@ def test_triples_of_one_node_are_weighed_together():
     assert str(to_graph(marks, "abcd")) == "a o-> d\nb o-> d\nc o-o d"
 
 
+def test_bounded_weights_are_told_apart_by_more_than_their_numbers():
+    """Three colliders in one node that exclude each other in part, all surer than the bound."""
+    told = {(0, 1): 0.0, (0, 1, 3): 90.0, (0, 2): 0.0, (0, 2, 3): 30.0}
+    told |= {(1, 2): 99.0, (1, 2, 3): 0.0}
+    edges, separators = [(0, 3), (1, 3), (2, 3)], dict.fromkeys([(0, 1), (0, 2), (1, 2)], (3,))
+    plain = collided(told, edges, separators)
+    swap = {0: 0, 1: 2, 2: 1, 3: 3}
+    turned = {(*sorted((swap[x], swap[y])), *(3 for _ in z)): v for (x, y, *z), v in told.items()}
+    order = [0, 2, 1, 3]
+    assert np.array_equal(collided(turned, edges, separators), plain[np.ix_(order, order)])
+
+
 # --- knowledge --------------------------------------------------------------------------------
 
 

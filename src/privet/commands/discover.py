@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -120,7 +121,7 @@ def _discover(
 
 def _methods(args: argparse.Namespace) -> str | list[str]:
     if args.methods is None:
-        return args.method or "auto"
+        return "auto" if args.method is None else args.method
     if args.method is not None:
         raise MethodError(
             f"--method {args.method} was given with --methods {args.methods}; leave one of the "
@@ -160,21 +161,26 @@ def _progress(args: argparse.Namespace) -> Iterator[OnStep]:
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    began = time.monotonic()
     bar = Progress(
         TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(),
         console=console(stderr=True), transient=True,
     )  # fmt: skip
     task = bar.add_task("", total=1.0)
+    began = time.monotonic()
 
     def on_step(what: str, share: float) -> None:
         bar.update(task, description=what, completed=share)
         if time.monotonic() - began > PATIENCE:
             bar.start()
 
+    patience = threading.Timer(PATIENCE, bar.start)  # for a step that is long and says nothing
+    patience.daemon = True
+    patience.start()
     try:
         yield on_step
     finally:
+        patience.cancel()
+        patience.join()
         bar.stop()
 
 
@@ -211,7 +217,8 @@ def _print(found: Discovery, files: tuple[Path, ...], args: argparse.Namespace) 
             rows(made, (e.source, e.mark, e.target, *sure))
         out.print(made)
     else:
-        out.print("No edge stands out of the noise. `privet plan` says what a budget can detect.")
+        hint = "No edge stands out of the noise. `privet plan` says what a budget can detect."
+        out.print(hint if found.certificate.private else "No edge was found.")
     for note in found.notes:
         out.print(printable(note))
     if found.others:

@@ -32,9 +32,12 @@ Question = tuple[int, ...]
 Answer = Callable[[Indices], Floats]
 
 # The scores that each kind of evidence serves; the first is the one of "auto".
-SCORES = {"tables": ("bayes",), "moments": ("bic", "bge"), "counts": ("bic", "bdeu")}
+SCORES: dict[str, tuple[str, ...]] = {
+    "tables": (),
+    "moments": ("bic", "bge"),
+    "counts": ("bic", "bdeu"),
+}
 NEEDS = {
-    "bayes": "noisy interactions",
     "bic": "exact tables or moments",
     "bdeu": "exact tables of categories (ges, mmhc, exact or mcmc with --no-privacy)",
     "bge": "moments of numeric columns (moment-ges, say)",
@@ -98,7 +101,7 @@ def check_score(kind: str, settings: Settings) -> None:
             )
         raise MethodError(
             f"--score {settings.score} needs {NEEDS[settings.score]}, but this method has "
-            f"{_what(kind)}; use one of {', '.join(served)}"
+            f"{_what(kind)}; use {' or '.join(served)}"
         )
     if settings.penalty != 1 and _named(kind, settings) != "bic":
         raise MethodError(
@@ -120,7 +123,9 @@ def check_parents(schema: Schema, most: int | None) -> None:
 
 
 def _named(kind: str, settings: Settings) -> str:
-    return SCORES[kind][0] if settings.score == "auto" else settings.score
+    if settings.score != "auto":
+        return settings.score
+    return SCORES[kind][0] if SCORES[kind] else "Bayes factors of tests"
 
 
 def _what(kind: str) -> str:

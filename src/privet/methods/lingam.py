@@ -38,6 +38,12 @@ def check(schema: Schema, settings: Settings) -> None:
             f"columns {', '.join(map(repr, groups))} are not numeric; lingam serves numeric "
             "columns and at most one other, which marks groups; leave some out of the schema"
         )
+    for column in schema.columns:
+        if column.kind == "numeric" and column.missing == "level":
+            raise MethodError(
+                f"column {column.name!r} has missing = \"level\", which is no number; lingam "
+                "needs a value or drop as missing policy; change it"
+            )
     if len(asked.columns) < 2:
         raise MethodError(
             f"the schema has {len(asked.columns)} numeric column(s); lingam needs two or more; "
@@ -86,6 +92,8 @@ METHODS = (
         needs_delta=False,
         cite="Shimizu et al. 2011; Shimizu 2012; Hyvärinen, Smith 2013",
         evidence="exact",
+        reason="its order needs residuals row by row, and no bound on what one person can change "
+        "in it is known",
         check=check,
         measure=measure,
         search=search,

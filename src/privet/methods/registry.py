@@ -88,6 +88,7 @@ class Method:
     search: Callable[[Schema, tuple[Release, ...], Settings], Searched]
     graph: str = "cpdag"
     uses: frozenset[str] = frozenset()
+    reason: str = "it searches exact statistics"
 
     def serve(self, schema: Schema, delta: float, settings: Settings) -> None:
         """Refuse, from public facts alone, what this method cannot do."""

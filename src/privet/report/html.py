@@ -244,5 +244,6 @@ def _made(found: Discovery) -> str:
         f"<p>Method {_safe(found.method)} ({_safe(options)}) by Privet. The evidence behind this "
         "graph is in evidence.json: searching it again, with other options or other background "
         "knowledge, costs no privacy.</p>"
-        '<p class="mark">privet discover --evidence evidence.json --alpha 0.05 --output again</p>'
+        '<p class="mark">privet discover --evidence evidence.json '
+        f"--method {_safe(found.method)} --alpha 0.05 --output again</p>"
     )

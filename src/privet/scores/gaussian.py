@@ -23,6 +23,7 @@ from math import e, log, pi
 import numpy as np
 from scipy.special import multigammaln
 
+from privet.ci.fisher_z import fisher_z
 from privet.evidence.moments import Floats, MomentEvidence
 from privet.scores.families import Families, Indices
 
@@ -32,12 +33,13 @@ BLOCK = 20_000  # sets at a time, so that memory stays bounded
 
 def gaussian_bic(evidence: MomentEvidence, penalty: float = 1.0) -> Families:
     """Above 1, ``penalty`` keeps fewer edges; below, more."""
-    rows = max(_effective_rows(evidence), e)  # so that an edge never costs less than half a nat
+    rows = _effective_rows(evidence)
     scaled = _correlations(evidence)
 
     def worth(sets: Indices) -> Floats:
         size = sets.shape[1]
-        price = penalty / 2 * log(rows) * size * (size - 1) / 2
+        # an edge never costs less than half a nat
+        price = penalty / 2 * log(max(rows, e)) * size * (size - 1) / 2
         return np.asarray(-rows / 2 * _log_determinants(scaled, sets) - price)
 
     return Families(_in_blocks(worth))
@@ -71,7 +73,17 @@ def replica(stack: MomentEvidence, at: int) -> MomentEvidence:
 
 
 def _effective_rows(evidence: MomentEvidence) -> float:
-    return 1 / (evidence.spread / evidence.rows + evidence.noise)
+    """With noise, p + 3 fewer: as many as Fisher's z loses at most. Where none are left, noise
+    drowns everything, and no edge is worth anything.
+
+    The noise is round only if the coordinates were found well, so its mean over all pairs is
+    taken, of the variance of z.
+    """
+    if not evidence.noise:
+        return evidence.rows / evidence.spread
+    pairs = np.argwhere(np.triu(np.ones_like(evidence.covariance, dtype=bool), k=1))
+    variance = float(fisher_z(evidence, pairs).variance.mean())
+    return max(1 / variance - len(evidence.names) - 3, 0.0)
 
 
 def _correlations(evidence: MomentEvidence) -> Floats:

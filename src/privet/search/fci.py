@@ -205,7 +205,10 @@ class _Search:
         without, given = self._lowest(found, triples).T
         known = np.isfinite(without) & np.isfinite(given)
         weights = np.zeros(len(triples))
-        weights[known] = np.clip(given[known] - without[known], -HEAVIEST_TRIPLE, HEAVIEST_TRIPLE)
+        more = given[known] - without[known]
+        # a hair's breadth of the whole difference tells bounded ones apart, whatever the numbering
+        tie = 1e-6 * more / (1 + np.abs(more))
+        weights[known] = np.clip(more, -HEAVIEST_TRIPLE, HEAVIEST_TRIPLE) + tie
         outside = [k not in found.separators[i, j] for i, k, j in triples.tolist()]
         weights[known & (given == without) & np.array(outside, dtype=bool)] = HEAVIEST_TRIPLE
         return np.asarray(weights + log_odds(weights[known]))

@@ -30,6 +30,9 @@ STEPS, FEWEST_STEPS, MOST_STEPS = 2.0, 500, 10_000
 # The first share of the last chain is forgotten; so many graphs are drawn from the rest.
 BURN_IN, SAMPLES = 0.2, 1000
 
+# Each round starts from the best order so far and from random ones, since one chain may be stuck.
+CHAINS = 4
+
 Value = Callable[[Indices, Bools], Floats]
 
 
@@ -60,7 +63,7 @@ def order_mcmc(
     """The best graph found and a sample of graphs, from the candidate edges ``start``.
 
     ``max_parents`` bounds the parents of a column, required ones and the one from outside
-    included (more only where more are required). ``steps`` is the length of each chain.
+    included (more only where more are required). ``steps`` is the length of each round.
     """
     if steps is None:
         wanted = ceil(STEPS * len(start) ** 2 * log(len(start) + 1))
@@ -69,9 +72,13 @@ def order_mcmc(
     space.admit(start | start.T)
     order = _start(constraints, rng)
     while True:
-        chain = _Chain(space.tables(), order, rng)
-        chain.walk(steps)
-        order, score = chain.climbed()
+        tables = space.tables()
+        starts = [order, *(_start(constraints, rng) for _ in range(CHAINS - 1))]
+        chains = [_Chain(tables, start, rng) for start in starts]
+        for chain in chains:
+            chain.walk(steps // CHAINS)
+        order, score = max((chain.climbed() for chain in chains), key=lambda met: met[1])
+        chain = _Chain(tables, order, rng)
         best = chain.graph(order, np.argmax)
         if not space.admit(best | best.T):
             break
