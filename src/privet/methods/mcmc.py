@@ -21,7 +21,8 @@ from privet.search.order_mcmc import Sampled, order_mcmc
 from privet.search.stability import RESTARTS
 from privet.search.weighed_pc import arrows, skeleton
 
-MAX_PARENTS = 4
+MAX_PARENTS = 4  # of tables, which grow with every parent
+MAX_NUMERIC_PARENTS = 6
 MAX_TESTED_PARENTS = 8  # where scores are made from tests, which need no table of all parents
 
 
@@ -33,7 +34,9 @@ def find(
     start = constraints.possible
     if ground.local is not None:
         start = skeleton(ground.judge, constraints, settings.max_order).adjacent
-    usual = MAX_PARENTS if ground.local else MAX_TESTED_PARENTS
+    usual = MAX_PARENTS if ground.moments is None else MAX_NUMERIC_PARENTS
+    if ground.local is None:
+        usual = MAX_TESTED_PARENTS
     widest = usual if settings.max_parents is None else settings.max_parents
     sampled = order_mcmc(local, start, constraints, rng, max_parents=widest)
     return with_probabilities(closed(sampled.graph, schema), sampled)
