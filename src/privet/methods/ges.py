@@ -1,7 +1,7 @@
 """GES: greedy search over equivalence classes, by local scores.
 
-On noisy interactions it stays within the edges that tests have found: the score that can be had
-there (``scores/noisy_tables.py``) overrates large families.
+On noisy evidence it stays within the edges that tests have found: the score that can be had
+there overrates large families (``scores/noisy_tables.py``, ``methods/ground.py``).
 """
 
 from __future__ import annotations
