@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ import pytest
 
 import privet
 from privet.discover import make_settings, measure, search
-from privet.errors import EvidenceError, KnowledgeError, MethodError
+from privet.errors import EvidenceError, KnowledgeError, MethodError, SchemaError
 from privet.evidence.counted import CountedTables
 from privet.evidence.file import Saved, load, to_json
 from privet.graph.agreement import agreement
 from privet.graph.graph import Edge, Graph
 from privet.graph.knowledge import Knowledge
 from privet.ledger import Ledger
+from privet.lingam_query import CausalOrder
 from privet.methods import registry
 from privet.methods.ground import Heard
 from privet.networks import load as load_network
@@ -28,6 +30,7 @@ from privet.networks import random_linear_gaussian
 from privet.output import OTHERS
 from privet.queries import Release, Tables
 from privet.schema import Schema
+from privet.trust.central import Curator
 
 ALL = {method.name: method for method in registry.available()}
 TABLES = [name for name, method in ALL.items() if method.evidence == "tables"]
@@ -404,3 +407,23 @@ def test_lingam_refuses_numbers_that_may_be_missing_as_a_level() -> None:
     odd = replace(schema, columns=(replace(first, missing="level", missing_value=None), *others))
     with pytest.raises(MethodError, match="no number"):
         privet.discover(table, odd, private=False, method="lingam")
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+def test_a_question_without_a_bound_is_refused_before_it_costs(delta: float) -> None:
+    """DirectLiNGAM's order at the private door: no row is read and nothing is charged."""
+    schema, table = numbers()
+    ledger = Ledger(":memory:")
+    run = ledger.begin(
+        schema.name, epsilon=1.0, delta=delta, method="lingam", unit=schema.unit
+    )
+    with run, pytest.raises(SchemaError, match="no known bound"):
+        Curator.open(table, schema, run).release(CausalOrder(columns=schema.names), Fraction(1))
+    assert not run.entries
+
+
+@pytest.mark.parametrize("name", ["moment-exact", "moment-mcmc"])
+def test_confidence_on_noisy_moments_comes_from_replicas(name: str) -> None:
+    """A posterior within the edges that tests found would call every one of them certain."""
+    found = privet.discover(evidence=evidence("moments"), method=name)
+    assert all(value < 1 for value in found.confidence.values())

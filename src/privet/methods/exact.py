@@ -32,14 +32,14 @@ def check(schema: Schema, settings: Settings) -> None:
 def find(
     ground: Ground, schema: Schema, settings: Settings, rng: np.random.Generator
 ) -> Graph:
-    """How probable each edge is, a chain over orders tells that starts from the best graph."""
+    """On exact evidence a chain that starts from the best graph tells how probable each edge is."""
     local, constraints = ground.families(schema, settings.max_order)
     usual = MAX_PARENTS if ground.moments is None else MAX_NUMERIC_PARENTS
     if ground.local is None:
         usual = MAX_TESTED_PARENTS
     widest = usual if settings.max_parents is None else settings.max_parents
     best = exact(local, constraints, max_parents=widest)
-    if ground.local is None:  # there is no likelihood: replicas tell
+    if ground.noisy:  # replicas tell
         return closed(best, schema)
     sampled = order_mcmc(local, best | best.T, constraints, rng, max_parents=widest)
     return with_probabilities(closed(best, schema), sampled)

@@ -42,7 +42,7 @@ def _nothing(_schema: Schema, _settings: Settings) -> None:
 class Family:
     """A search by name. ``scored`` says that it scores families, so that --score matters;
     ``weighs`` that it fits weights, which needs moments; ``probable`` that it knows itself how
-    probable each edge is, where the evidence has a likelihood. Else confidence comes from up to
+    probable each edge is, where evidence is exact. Else confidence comes from up to
     ``replicas`` of the evidence, on which ``again`` (or the search itself) is repeated.
     ``bounded`` says that --max-parents bounds its families."""
 
@@ -156,7 +156,7 @@ class Family:
         rng = np.random.default_rng(settings.seed)
         graph = self.find(stand, schema, settings, rng)
         tests, stand.heard.found = stand.heard.count, _joined(graph)
-        known = self.probable and stand.local is not None
+        known = self.probable and not stand.noisy
         count = 0 if known else min(self.replicas, settings.replicas)
         again, *rngs = rng.spawn(count + 1)
         replicas = stand.replicas(count, again) if count else ()

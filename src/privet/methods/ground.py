@@ -64,14 +64,14 @@ class Ground:
     def families(self, schema: Schema, max_order: int) -> tuple[Locals, Constraints]:
         """Local scores, and the arrows among which they hold."""
         constraints = self.constraints(schema)
-        if self.local is not None and not self._noisy:
+        if self.local is not None and not self.noisy:
             return self.local, constraints
         found = skeleton(self.judge, constraints, max_order)
         local = potential(self.judge, found) if self.local is None else self.local
         return local, within(constraints, found.adjacent)
 
     @property
-    def _noisy(self) -> bool:
+    def noisy(self) -> bool:
         """Whether noise was added. It weighs more the more columns are given, which no score of
         families knows; so scores are trusted only among the edges that tests have found."""
         return self.local is None or (self.moments is not None and self.moments.noise > 0)
@@ -79,7 +79,7 @@ class Ground:
     def climbing(self, schema: Schema, max_order: int) -> tuple[Gains, Constraints]:
         """Gains, and the arrows among which they hold."""
         constraints = self.constraints(schema)
-        if not self._noisy:
+        if not self.noisy:
             return self.gains, constraints
         found = skeleton(self.judge, constraints, max_order)
         return self.gains, within(constraints, found.adjacent)

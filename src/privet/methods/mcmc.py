@@ -1,7 +1,8 @@
 """mcmc: iterative order MCMC, the best graph found and how probable each edge is.
 
-On noisy interactions there is no likelihood to sample from. There the chain samples directions
-of the edges that tests have found (``search/potential.py``), and replicas say how sure each is.
+On noisy evidence the chain stays within the edges that tests have found, and replicas say how
+sure each is. On noisy interactions there is no likelihood to sample from: there it samples
+directions only (``search/potential.py``).
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ MAX_TESTED_PARENTS = 8  # where scores are made from tests, which need no table 
 def find(
     ground: Ground, schema: Schema, settings: Settings, rng: np.random.Generator
 ) -> Graph:
-    """The search starts from the edges that tests find; confidence is posterior probability."""
+    """The search starts from the edges that tests find; on exact evidence confidence is posterior
+    probability."""
     local, constraints = ground.families(schema, settings.max_order)
     start = constraints.possible
-    if ground.local is not None:
+    if not ground.noisy:
         start = skeleton(ground.judge, constraints, settings.max_order).adjacent
     usual = MAX_PARENTS if ground.moments is None else MAX_NUMERIC_PARENTS
     if ground.local is None:
@@ -45,8 +47,8 @@ def find(
 def climbed(
     ground: Ground, schema: Schema, settings: Settings, rng: np.random.Generator
 ) -> Graph:
-    """What is repeated on replicas where scores are made from tests: the same colliders, by
-    climbing instead of sampling, which takes a moment."""
+    """What is repeated on replicas: the same edges and colliders, by climbing instead of
+    sampling, which takes a moment."""
     constraints = ground.constraints(schema)
     found = skeleton(ground.judge, constraints, settings.max_order)
     return closed(arrows(ground.judge, found, constraints, rng, RESTARTS), schema)
