@@ -21,13 +21,14 @@ import numpy as np
 from common import markdown, network, parallel, spread, table, write
 from peers import peers
 
-from privet.discover import make_settings, measure, search
+from privet.discover import measure, search
 from privet.graph.graph import Graph
 from privet.graph.metrics import compare
 from privet.graph.pag import to_graph, true_pag
 from privet.ledger import Ledger
 from privet.methods.registry import Settings, available
 from privet.networks import random_linear_gaussian
+from privet.options import make_settings
 from privet.schema import Schema
 
 NETWORKS = "asia,sachs,child,insurance,alarm"

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import privet
-from privet.discover import make_settings, measure, search
+from privet.discover import measure, search
 from privet.errors import EvidenceError, KnowledgeError, MethodError, SchemaError
 from privet.evidence.counted import CountedTables
 from privet.evidence.file import Saved, load, to_json
@@ -27,6 +27,7 @@ from privet.methods import registry
 from privet.methods.ground import Heard
 from privet.networks import load as load_network
 from privet.networks import random_linear_gaussian
+from privet.options import make_settings
 from privet.output import OTHERS
 from privet.queries import Release, Tables
 from privet.schema import Schema

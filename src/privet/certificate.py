@@ -112,14 +112,35 @@ def of_run(
     )
 
 
-def without_privacy(schema: Schema, method: str, releases: Sequence[Release]) -> Certificate:
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What a paper would promise for a run of its method, and why that does not hold."""
+
+    epsilon: float
+    delta: float
+    why: str
+
+
+def without_privacy(
+    schema: Schema, method: str, releases: Sequence[Release], claim: Claim | None = None
+) -> Certificate:
     """What stands in the place of a certificate when none can be given."""
+    source = "exact statistics of the data" if claim is None else "answers without a valid proof"
+    reason = "privacy was switched off (--no-privacy, private=False)"
+    if claim is not None:
+        reason = (
+            f"this is {method} as published, to compare with; its paper would claim epsilon "
+            f"{claim.epsilon:g}, delta {claim.delta:g}, which does not hold: {claim.why}"
+        ).rstrip(".")
     return Certificate(
         {
             "private": False,
-            "promise": "Nothing is promised to anybody: the graph and the evidence come from "
-            "exact statistics of the data.",
-            "reason": "privacy was switched off (--no-privacy, private=False)",
+            "promise": f"Nothing is promised to anybody: the graph and the evidence come from "
+            f"{source}.",
+            "reason": reason,
+            "as_published": None
+            if claim is None
+            else {"epsilon": claim.epsilon, "delta": claim.delta, "why": claim.why},
             "epsilon": None,
             "delta": None,
             "adjacency": schema.adjacency.value,
@@ -134,7 +155,7 @@ def without_privacy(schema: Schema, method: str, releases: Sequence[Release]) ->
                     "cost": None,
                     "currency": None,
                     "mechanism": _mechanism(release),
-                    "noise_sd": 0.0,
+                    "noise_sd": math.sqrt(release.variance),
                 }
                 for release in releases
             ],
@@ -211,11 +232,17 @@ def _queries(run: Run, releases: Sequence[Release]) -> list[dict[str, Any]]:
                 "what": entry.what,
                 "cost": float(entry.cost),
                 "currency": "rho" if run.currency == "zcdp" else "epsilon",
-                "mechanism": _mechanism(release) if release else "selection",
+                "mechanism": _mechanism(release) if release else _door(entry.what),
                 "noise_sd": math.sqrt(release.variance) if release else None,
             }
         )
     return listed
+
+
+def _door(what: str) -> str:
+    """Which door of the vault an answer came through that is not kept as numbers."""
+    doors = {"largest of": "selection", "sieve at": "sieve"}
+    return next((door for start, door in doors.items() if what.startswith(start)), "noise")
 
 
 def _mechanism(release: Release) -> str:

@@ -8,11 +8,9 @@ the second is free and may be repeated on saved evidence.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +24,11 @@ from privet.evidence.file import Saved
 from privet.graph.knowledge import Knowledge
 from privet.ledger import Ledger, Run
 from privet.methods import registry
-from privet.methods.registry import Method, Settings
+from privet.methods.registry import Method, Published, Settings
+from privet.options import OnStep, make_settings
 from privet.output import NOTE
-from privet.schema import Schema, did_you_mean
+from privet.schema import Schema
 from privet.trust.central import Curator
-
-OnStep = Callable[[str, float], None]
-
-# What the options of a search may be: whole numbers from some one on, or numbers between two.
-WHOLE = {"max_order": 0, "max_parents": 1, "seed": 0}
-NUMBERS = {
-    "alpha": (0, 1, "lie between 0 and 1; 0.1 is usual, smaller keeps fewer edges"),
-    "penalty": (0, math.inf, "be a number above 0; 1 is BIC as defined, more keeps fewer edges"),
-    "sparsity": (0, math.inf, "be a number above 0; 0.1 is usual, more keeps fewer edges"),
-    "threshold": (0, math.inf, "be a number above 0; 0.3 is usual, more keeps fewer edges"),
-}
 
 
 def discover(
@@ -53,6 +41,7 @@ def discover(
     private: bool = True,
     evidence: Saved | str | Path | None = None,
     ledger: Ledger | str | Path | None = None,
+    as_published: bool = False,
     on_step: OnStep | None = None,
     **options: Any,
 ) -> Discovery:
@@ -64,23 +53,28 @@ def discover(
     no epsilon. With ``evidence``, the saved release of an earlier run is searched again: no data
     are read and nothing is spent; a schema given beside it may bring other knowledge.
 
+    ``as_published`` runs a method as its paper has it, to compare with: epsilon and delta are
+    then what the paper would claim, nothing is charged and the certificate says why the claim
+    does not hold.
+
     Several methods share one measurement: the result is that of the first, with the others in
-    ``.others`` and ``.agreement()``. ``options`` of the search: alpha, max_order, score, penalty,
-    max_parents, sparsity, threshold, seed (see ``make_settings``).
+    ``.others`` and ``.agreement()``. ``options`` of the search: see ``options.make_settings``.
 
     ``on_step(what, share)`` is told what is being done and how much of the work is behind.
     """
     settings = make_settings(on_step=on_step, **options)
     if evidence is not None:
-        if not private or ledger is not None:
+        if not private or ledger is not None or as_published:
             raise EvidenceError(
-                "evidence was given together with private=False or a ledger, but a search on "
-                "saved evidence is as private as its run and spends nothing; leave them away"
+                "evidence was given together with private=False, as_published or a ledger, but a "
+                "search on saved evidence is as private as its run and spends nothing; leave them "
+                "away"
             )
         return reuse(evidence, settings, data=data, schema=schema, epsilon=epsilon, method=method)
     saved = measure(
         data, schema, settings,
         epsilon=epsilon, delta=delta, method=method, private=private, ledger=ledger,
+        as_published=as_published,
     )  # fmt: skip
     with paid(saved):
         return search(saved, settings, method=method)
@@ -99,49 +93,6 @@ def paid(saved: Saved) -> Iterator[None]:
         raise
 
 
-def make_settings(*, on_step: OnStep | None = None, **options: Any) -> Settings:
-    """The options of a search, or a refusal; None stands for the default.
-
-    alpha: smaller keeps fewer edges. max_order: most columns to condition on. score: auto, bic,
-    bdeu or bge. penalty: of BIC, more keeps fewer edges. max_parents: of a column. sparsity and
-    threshold: of NOTEARS and DAGMA. seed: of the search.
-    """
-    known = {*WHOLE, *NUMBERS, "score"}
-    for name, value in options.items():
-        if name not in known:
-            raise MethodError(
-                f"a search has no option {name!r}{did_you_mean(name, known)}; choose from "
-                f"{', '.join(sorted(known))}"
-            )
-        _check_option(name, value)
-    given: dict[str, Any] = {
-        name: value if name == "score" else int(value) if name in WHOLE else float(value)
-        for name, value in options.items()
-        if value is not None
-    }
-    if on_step is not None:
-        given["on_step"] = on_step
-    return Settings(**given)
-
-
-def _check_option(name: str, value: object) -> None:
-    if value is None:
-        return
-    if name == "score":  # which scores there are depends on the method
-        if not isinstance(value, str):
-            raise MethodError(f"score is {value!r}, but it must be a name such as bic")
-        return
-    if name in WHOLE:
-        least = WHOLE[name]
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-            raise MethodError(f"{name} is {value!r}, but it must be a whole number from {least} on")
-    else:
-        low, high, rule = NUMBERS[name]
-        fits = isinstance(value, Real) and not isinstance(value, bool)
-        if not (fits and low < value < high):  # type: ignore[operator]
-            raise MethodError(f"{name} is {value!r}, but it must {rule}")
-
-
 def measure(
     data: object,
     schema: Schema | str | Path | None,
@@ -152,6 +103,7 @@ def measure(
     method: str | Sequence[str] = "auto",
     private: bool = True,
     ledger: Ledger | str | Path | None = None,
+    as_published: bool = False,
 ) -> Saved:
     """The half that reads the data and costs privacy; all that is public is checked before."""
     known = read_schema(schema)
@@ -162,6 +114,13 @@ def measure(
         each.serve(known, delta, settings)
     chosen = all_chosen[0]
     _check_data(data)
+    if as_published:
+        paper = _published(all_chosen, private, ledger)
+        curator = Curator.open(data, known, None)
+        releases = paper.measure(curator, settings, float(epsilon or 0), float(delta))
+        claim = certificates.Claim(epsilon=float(epsilon or 0), delta=float(delta), why=paper.why)
+        promise = certificates.without_privacy(known, chosen.name, releases, claim)
+        return Saved(schema=known, releases=releases, certificate=dict(promise))
     if not private or epsilon is None:
         curator = Curator.open(data, known, None)
         parts = {each.measure: each.measure(curator, settings) for each in all_chosen}
@@ -179,6 +138,25 @@ def measure(
     assert account is not None  # the run is in it
     promise = certificates.of_run(known, run, releases, account, durable=book.durable)
     return Saved(schema=known, releases=releases, certificate=dict(promise))
+
+
+def _published(
+    chosen: Sequence[Method], private: bool, ledger: Ledger | str | Path | None
+) -> Published:
+    """The one method as its paper has it, or a refusal."""
+    if not private or ledger is not None:
+        raise MethodError(
+            "a method as published was asked for together with --no-privacy or a ledger, but it "
+            "has a claimed epsilon of its own and is never charged; leave them away"
+        )
+    paper = chosen[0].published
+    if len(chosen) > 1 or paper is None:
+        named = [method.name for method in registry.available() if method.published]
+        raise MethodError(
+            f"{' and '.join(method.name for method in chosen)} cannot be run as published; "
+            f"choose one of {', '.join(named)}"
+        )
+    return paper
 
 
 def reuse(

@@ -11,11 +11,9 @@ adaptively chosen summands keeps the promise is in proofs/filter.md.
 
 from __future__ import annotations
 
-import os
 import secrets
 import shlex
 import sqlite3
-import sys
 import threading
 import weakref
 from collections.abc import Iterator
@@ -37,35 +35,9 @@ from privet.accounting import (
     exchange,
 )
 from privet.errors import BudgetError, LedgerError
+from privet.ledger_file import check_format, connect, default_path, explained
 
-FORMAT = 1
-BUSY_SECONDS = 5.0
 MEMORY = ":memory:"
-TABLES = (
-    "CREATE TABLE caps (dataset TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL,"
-    " unit TEXT)",
-    "CREATE TABLE runs (id TEXT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES caps (dataset),"
-    " started TEXT NOT NULL, method TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,"
-    " budget TEXT NOT NULL, state TEXT NOT NULL)",
-    "CREATE TABLE entries (run TEXT NOT NULL REFERENCES runs (id), position INTEGER NOT NULL,"
-    " what TEXT NOT NULL, cost TEXT NOT NULL, PRIMARY KEY (run, position))",
-    "CREATE INDEX runs_of_dataset ON runs (dataset)",
-    f"PRAGMA user_version = {FORMAT}",
-)
-
-
-def default_path() -> Path:
-    """$PRIVET_LEDGER, else a file in the user's data directory."""
-    if named := os.environ.get("PRIVET_LEDGER"):
-        return Path(named)
-    home = Path.home()
-    if sys.platform == "win32":
-        base = Path(os.environ.get("APPDATA") or home / "AppData" / "Roaming")
-    elif sys.platform == "darwin":
-        base = home / "Library" / "Application Support"
-    else:
-        base = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
-    return base / "privet" / "ledger.sqlite"
 
 
 class Ledger:
@@ -75,7 +47,7 @@ class Ledger:
         self.path = default_path() if path is None else Path(path)
         self.durable = str(path) != MEMORY
         self._by_default = path is None
-        self._memory = None if self.durable else _connect(MEMORY)
+        self._memory = None if self.durable else connect(MEMORY)
         if self._memory:
             weakref.finalize(self, self._memory.close)
         if self.durable and self.path.is_dir():
@@ -189,19 +161,19 @@ class Ledger:
         return f" --ledger {shlex.quote(str(self.path))}" if named else ""
 
     def _exists(self) -> bool:
-        with _explained(self.path):
+        with explained(self.path):
             return not self.durable or (self.path.exists() and self.path.stat().st_size > 0)
 
     @contextmanager
     def _transaction(self, *, write: bool = True) -> Iterator[sqlite3.Connection]:
         """All or nothing; a file is opened for each, so that no lock outlives it."""
-        with _explained(self.path):
+        with explained(self.path):
             if write and self._by_default:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-            db = self._memory or _connect(str(self.path))
+            db = self._memory or connect(str(self.path))
             try:
                 db.execute("BEGIN IMMEDIATE" if write or not self.durable else "BEGIN")
-                _check_format(db, self.path)
+                check_format(db, self.path)
                 yield db
                 db.execute("COMMIT")
             finally:
@@ -249,8 +221,8 @@ class Run:
     def spend(self, cost: Fraction, *, what: str) -> None:
         """Charge ``cost`` or refuse; when this returns the charge is on disk. ``what`` is public.
 
-        Called before the rows are looked at. What is left is summed up on disk, in the
-        transaction that writes: another thread or a forked process may have spent meanwhile.
+        Called before the rows are looked at. Entries that another thread or a forked process has
+        made meanwhile are seen, in the transaction that writes.
         """
         entry = Entry(what=what, cost=Fraction(cost))
         with self._lock:
@@ -258,12 +230,19 @@ class Run:
                 raise BudgetError(f"{what} was asked of a run that is closed; begin another run")
             with self._ledger._transaction() as db:
                 _check_open(db, self.id)
-                before = _entries(db, self.id)
-                left = self.budget - sum(e.cost for e in before)
+                before, left = self._so_far(db)
                 self._check_affordable(entry, left)
                 values = (self.id, len(before), what, str(entry.cost))
                 db.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", values)
             self.left, self.entries = left - entry.cost, (*before, entry)
+
+    def _so_far(self, db: sqlite3.Connection) -> tuple[tuple[Entry, ...], Fraction]:
+        """The entries on disk and what they leave, summed up anew if they are not all ours."""
+        (count,) = db.execute("SELECT count(*) FROM entries WHERE run = ?", (self.id,)).fetchone()
+        if count == len(self.entries):
+            return self.entries, self.left
+        found = _entries(db, self.id)
+        return found, self.budget - sum(e.cost for e in found)
 
     def _check_affordable(self, entry: Entry, left: Fraction) -> None:
         if not 0 < entry.cost <= left:
@@ -350,50 +329,3 @@ def _check_open(db: sqlite3.Connection, identity: str) -> None:
             f"run {identity} is not open in the ledger any more, so the file was replaced or "
             f"edited meanwhile; begin another run"
         )
-
-
-def _connect(path: str) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
-    db.execute("PRAGMA synchronous = EXTRA")  # the directory too: no commit is undone by a crash
-    return db
-
-
-def _check_format(db: sqlite3.Connection, path: Path) -> None:
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    if version == FORMAT:
-        return
-    if version > FORMAT:
-        raise LedgerError(
-            f"the ledger {path} was written by a newer Privet (format {version}, this one reads "
-            f"{FORMAT}); update Privet, or name another file with --ledger FILE"
-        )
-    if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        raise LedgerError(
-            f"{path} is a SQLite file, but not a Privet ledger; name another with --ledger FILE"
-        )
-    for statement in TABLES:
-        db.execute(statement)
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Every failure of the file as a LedgerError with the fix."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            problem = "is locked by another process; wait until that is done and try again"
-        elif code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-            problem = "is not a ledger (or is damaged); name another with --ledger FILE"
-        else:
-            problem = (
-                f"cannot be used ({error}); make the file and its directory writable, or name "
-                f"another with --ledger FILE"
-            )
-        raise LedgerError(f"the ledger {path} {problem}") from None
-    except OSError as error:
-        raise LedgerError(
-            f"the ledger {path} cannot be reached ({error.strerror}); name another with "
-            f"--ledger FILE"
-        ) from None

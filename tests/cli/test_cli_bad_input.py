@@ -250,7 +250,7 @@ def test_a_budget_that_is_used_up_says_what_is_left_and_how_to_allow_more(
 def test_a_locked_ledger_is_refused(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("privet.ledger.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("privet.ledger_file.BUSY_SECONDS", 0.05)
     Ledger(home / "ledger.db").create("people", epsilon=5, delta=1e-6)
     other = sqlite3.connect(home / "ledger.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

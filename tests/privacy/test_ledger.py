@@ -16,10 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet import ledger as ledger_module
+from privet import ledger_file
 from privet.accounting import budget_for, rho_for
 from privet.errors import BudgetError, LedgerError
-from privet.ledger import Ledger, Run, default_path
+from privet.ledger import Ledger, Run
+from privet.ledger_file import default_path
 
 TENTH = Fraction(1, 10)
 UNIT = "add-remove, 1 row(s) per person"
@@ -404,7 +405,7 @@ def test_a_locked_ledger_is_an_error_with_the_fix(
     run = pure(book)
     other = sqlite3.connect(book.path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
-    monkeypatch.setattr(ledger_module, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(ledger_file, "BUSY_SECONDS", 0.05)
     for attempt in (
         lambda: run.spend(TENTH, what="question"),
         lambda: pure(book),

@@ -27,13 +27,14 @@ from privet.commands.show import (
 from privet.errors import BudgetError, DataError, MethodError
 
 if TYPE_CHECKING:
-    from privet.discover import OnStep
     from privet.discovery import Discovery
+    from privet.options import OnStep
     from privet.output import Stage
 
 # Options of the search, as make_settings calls them.
 SEARCH_OPTIONS = (
-    "alpha", "max_order", "score", "penalty", "max_parents", "sparsity", "threshold", "seed"
+    "alpha", "max_order", "score", "penalty", "max_parents", "sparsity", "threshold", "statistic",
+    "cap", "subsample", "beta1", "beta2", "steps", "schedule", "seed",
 )  # fmt: skip
 PATIENCE = 2.0  # seconds without a progress bar
 
@@ -68,12 +69,31 @@ def add(parsers: Subparsers) -> None:
     search.add_argument("--max-parents", type=int, metavar="K", help="most parents of a column")
     search.add_argument("--sparsity", type=float, metavar="L", help="l1 weight of NOTEARS, DAGMA")
     search.add_argument("--threshold", type=float, metavar="W", help="smallest weight they keep")
+    _add_published(parser)
     search.add_argument("--seed", type=int, metavar="S", help="of the search (0)")
     show = parser.add_argument_group("output")
     show.add_argument("--force", action="store_true", help="replace the results in DIR")
     add_json(show)  # type: ignore[arg-type]
     show.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.set_defaults(run=run)
+
+
+def _add_published(parser: argparse.ArgumentParser) -> None:
+    """Options of the published methods, which ask one question after another."""
+    asking = parser.add_argument_group("published methods (em-pc, svt-pc, priv-pc, curate, …)")
+    asking.add_argument(
+        "--as-published", action="store_true",
+        help="as the paper has it, to compare with: NOT private, whatever it claims",
+    )  # fmt: skip
+    asking.add_argument("--statistic", metavar="NAME", help="t1, t2, cmh, g2, kendall, spearman")
+    asking.add_argument("--cap", type=int, metavar="K", help="how often to ask at most")
+    asking.add_argument("--subsample", type=float, metavar="Q", help="share of rows to look at")
+    asking.add_argument("--beta1", type=float, metavar="B", help="doubt below the bar, CURATE")
+    asking.add_argument("--beta2", type=float, metavar="B", help="doubt above the bar, CURATE")
+    asking.add_argument("--steps", type=int, metavar="T", help="number of gradients")
+    asking.add_argument(
+        "--schedule", metavar="NAME", help="additive, exponential or multiplicative budgets"
+    )
 
 
 def run(args: argparse.Namespace) -> None:
@@ -92,8 +112,9 @@ def _discover(
     args: argparse.Namespace, stage: Stage, on_step: OnStep
 ) -> tuple[Discovery, tuple[Path, ...]]:
     """Evidence that was paid for is kept even if the search on it is stopped."""
-    from privet.discover import make_settings, measure, paid, reuse, search
+    from privet.discover import measure, paid, reuse, search
     from privet.evidence.file import to_json
+    from privet.options import make_settings
 
     settings = make_settings(
         on_step=on_step, **{name: getattr(args, name) for name in SEARCH_OPTIONS}
@@ -111,6 +132,7 @@ def _discover(
         method=method,
         private=not args.no_privacy,
         ledger=args.ledger,
+        as_published=args.as_published,
     )
     with paid(saved):
         stage.write("evidence.json", to_json(saved))
@@ -132,9 +154,10 @@ def _methods(args: argparse.Namespace) -> str | list[str]:
 
 def _check_combination(args: argparse.Namespace) -> None:
     free = "--evidence" if args.evidence else "--no-privacy" if args.no_privacy else None
-    if args.evidence and args.no_privacy:
+    if args.evidence and (args.no_privacy or args.as_published):
+        given = "--no-privacy" if args.no_privacy else "--as-published"
         raise BudgetError(
-            "--no-privacy was given with --evidence, which is as private as the run that it comes "
+            f"{given} was given with --evidence, which is as private as the run that it comes "
             "from; leave one of the two away"
         )
     for option in ("epsilon", "delta", "ledger"):

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from privet.errors import EvidenceError, PrivetError
+from privet.evidence import decisions
+from privet.evidence.decisions import Decisions
 from privet.lingam_query import CausalOrder
 from privet.moment_queries import Locations, Moments
 from privet.queries import Components, Release, Tables
@@ -27,6 +29,7 @@ KINDS: dict[Any, str] = {
     Locations: "moments",
     Moments: "moments",
     CausalOrder: "a causal order",
+    Decisions: "decisions",
 }
 
 
@@ -96,6 +99,8 @@ def _exact(release: Release, schema: Schema) -> bool:
     """Whether an answer that the rows can change has no noise."""
     if isinstance(release.query, Tables | CausalOrder):  # which are asked without privacy only
         return True
+    if isinstance(release.query, Decisions):  # its answers were made private one by one
+        return release.mechanism.startswith("Exact")
     silent = release.variance == 0 and release.query.l2_squared(schema) != 0
     return silent or release.mechanism.startswith("Exact")
 
@@ -104,6 +109,8 @@ def _check_answer(release: Release, schema: Schema) -> None:
     """What no data can have answered; the file may come from anywhere."""
     if isinstance(release.query, Tables) and (release.values < 0).any():
         raise ValueError("a negative count")
+    if isinstance(release.query, Decisions):
+        decisions.read(release, len(schema.columns))
     if isinstance(release.query, CausalOrder):
         told = release.query.unpack(release.values, schema)
         places = list(range(len(release.query.columns)))

@@ -31,7 +31,10 @@ class Settings:
 
     ``score`` (auto, bic, bdeu, bge), ``penalty`` (of BIC, 1 as defined) and ``max_parents`` are
     for searches that score families; ``sparsity`` and ``threshold`` (of a weight) for those that
-    fit weights.
+    fit weights. For searches that ask the vault one question after another: ``statistic`` is
+    what they ask for, ``cap`` how often they may (by their own count), ``subsample`` the share
+    of rows that they look at, ``beta1`` and ``beta2`` the band of doubt of CURATE, ``steps`` and
+    ``schedule`` how often a gradient is asked for and how the budget grows over these.
     """
 
     alpha: float | None = None
@@ -41,6 +44,13 @@ class Settings:
     max_parents: int | None = None
     sparsity: float | None = None
     threshold: float | None = None
+    statistic: str = "auto"
+    cap: int | None = None
+    subsample: float | None = None
+    beta1: float = 0.5
+    beta2: float = 0.5
+    steps: int | None = None
+    schedule: str = "multiplicative"
     seed: int = 0
     replicas: int = 20
     on_step: Callable[[str, float], None] = _say_nothing
@@ -71,7 +81,20 @@ class Searched:
 
 
 # Options that only some methods use; a method lists its own in ``uses``.
-SPECIAL = ("score", "penalty", "max_parents", "sparsity", "threshold")
+SPECIAL = (
+    "score", "penalty", "max_parents", "sparsity", "threshold", "statistic", "cap", "subsample",
+    "beta1", "beta2", "steps", "schedule",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """A method as its paper has it, to compare with. It promises nothing: ``why`` says what is
+    wrong with the published promise. ``measure`` gets exact answers and draws its own noise, for
+    the (epsilon, delta) that the paper would claim."""
+
+    measure: Callable[[Curator, Settings, float, float], tuple[Release, ...]]
+    why: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +112,7 @@ class Method:
     graph: str = "cpdag"
     uses: frozenset[str] = frozenset()
     reason: str = "it searches exact statistics"
+    published: Published | None = None
 
     def serve(self, schema: Schema, delta: float, settings: Settings) -> None:
         """Refuse, from public facts alone, what this method cannot do."""

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isqrt
 from typing import Any
 
+from privet.errors import BudgetError
 from privet.ledger import Run
-from privet.mechanisms import Exact, Gaussian, Laplace
+from privet.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
 from privet.queries import Query, Release
 from privet.schema import Schema
 from privet.vault import Vault
+
+GRID = 1 << 64  # prices are rounded down to this part of one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +46,43 @@ class Curator:
             return self.vault.release(query, Laplace(epsilon=self.run.budget * share))
         return self.vault.release(query, Gaussian(rho=self.run.budget * share))
 
+    def laplace(self, query: Query, share: Fraction) -> Release:
+        """The answer with Laplace noise, whatever the currency."""
+        return self.vault.release(query, Laplace(epsilon=self._epsilon(share, 2)))
+
+    def select(self, query: Query, share: Fraction) -> int:
+        """The place of a (noisily) largest answer."""
+        return self.vault.select(query, Select(epsilon=self._epsilon(share, 8)))
+
+    def sieve(
+        self, queries: Iterable[Query], share: Fraction, *, positives: int, threshold: int
+    ) -> Iterator[bool]:
+        """Which answers are (noisily) above a threshold, until so many were."""
+        mechanism = AboveThreshold(epsilon=self._epsilon(share, 2), positives=positives)
+        return self.vault.sieve(queries, mechanism, threshold)
+
     def exact(self, query: Query) -> Release:
         """The answer itself; the vault refuses this when the run is private."""
         return self.vault.release(query, Exact())
+
+    @property
+    def left(self) -> Fraction:
+        """The share of the budget that is not spent yet."""
+        run = self._paying()
+        return 1 - run.spent / run.budget
+
+    def _epsilon(self, share: Fraction, divisor: int) -> Fraction:
+        """The largest epsilon (on a fine grid) whose price is this share of the budget: itself,
+        or epsilon^2 / divisor in zCDP."""
+        amount = self._paying().budget * share
+        if self.pure:
+            return amount
+        square = amount * divisor * GRID**2
+        return Fraction(isqrt(square.numerator // square.denominator), GRID)
+
+    def _paying(self) -> Run:
+        if self.run is None:
+            raise BudgetError(
+                "noise was asked for without a budget; begin a run, or ask for exact answers"
+            )
+        return self.run
