@@ -14,11 +14,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from privet.commands import compare, convert, discover, ledger, methods, plan, schema, simulate
+from privet.commands import (
+    bench,
+    compare,
+    convert,
+    datasets,
+    discover,
+    ledger,
+    methods,
+    plan,
+    schema,
+    simulate,
+)
 from privet.errors import PrivetError
 from privet.output import NOTE
 
-COMMANDS = (schema, plan, discover, compare, simulate, ledger, methods, convert)
+COMMANDS = (
+    schema, plan, discover, compare, simulate, datasets, ledger, methods, bench, convert
+)  # fmt: skip
 
 
 class UsageError(PrivetError):

@@ -1,0 +1,243 @@
+"""Every method of the central trust model on the same data: which is how good at what epsilon?
+
+The data of a run are drawn with its number as the seed, so all methods and epsilons see the same
+ones; noise is fresh. Nothing is chosen by looking at the truth. Beside the private methods stand
+the graphs that cost nothing (complete, empty) and the search without privacy.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privet.accounting import check_budget
+from privet.bench import results
+from privet.bench.results import AS_PUBLISHED, Cell, Result, Results
+from privet.discover import discover
+from privet.errors import MethodError, PrivetError
+from privet.graph.graph import Graph
+from privet.graph.metrics import compare
+from privet.methods import registry
+from privet.networks import Network, load
+from privet.output import NOTE
+from privet.schema import Schema
+
+NETWORKS = ("cancer", "earthquake", "survey", "asia", "sachs", "child")
+EPSILONS = (0.1, 1.0, 5.0, 10.0)
+METHODS = ("interaction-pc", "em-pc", "lap-table", "svt-pc", "priv-pc", "curate", "noleaks",
+           "curate-score")  # fmt: skip
+WITHOUT_PRIVACY = "pc"
+COMPLETE, EMPTY = "complete graph", "empty graph"
+FREE = (COMPLETE, EMPTY)  # need no data
+WARM_ROWS = 200
+
+OnDone = Callable[[int, int], None]
+
+
+def known_methods() -> tuple[str, ...]:
+    """Those of the usual methods that there are."""
+    there = {method.name for method in registry.available()}
+    return tuple(name for name in METHODS if name in there)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """What to run: every combination, ``runs`` times."""
+
+    networks: tuple[str, ...] = NETWORKS
+    epsilons: tuple[float, ...] = EPSILONS
+    methods: tuple[str, ...]
+    runs: int = 10
+    rows: int = 100_000
+    delta: float = 1e-6
+    as_published: bool = False
+
+    def __post_init__(self) -> None:
+        for name in self.networks:
+            load(name)
+        for method in self.methods:
+            registry.get(method)
+        for epsilon in self.epsilons:
+            check_budget(epsilon, self.delta)
+        for what, value in (("runs", self.runs), ("rows", self.rows)):
+            if value < 1:
+                raise MethodError(f"{what} is {value!r}; give a whole number of at least 1")
+        for what in ("networks", "epsilons", "methods"):
+            if len(set(getattr(self, what))) != len(getattr(self, what)):
+                raise MethodError(f"the {what} name one of them twice; name each once")
+
+    @property
+    def private(self) -> tuple[str, ...]:
+        """Methods that have an epsilon, those as published after their own."""
+        found: list[str] = []
+        for method in map(registry.get, self.methods):
+            if method.private:
+                found.append(method.name)
+            if self.as_published and method.published is not None:
+                found.append(method.name + AS_PUBLISHED)
+        return tuple(found)
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Methods without privacy."""
+        asked = (m for m in self.methods if not registry.get(m).private)
+        return tuple(dict.fromkeys((*asked, WITHOUT_PRIVACY)))
+
+    def cells(self) -> Iterator[Cell]:
+        """Networks in their order and run by run, so that the data are drawn once."""
+        for network in self.networks:
+            for run in range(1, self.runs + 1):
+                cell = Cell(network=network, rows=self.rows, run=run, method="")
+                if run == 1:
+                    yield from (replace(cell, method=method) for method in FREE)
+                yield from (replace(cell, method=method) for method in self.open)
+                for method in self.private:
+                    for epsilon in self.epsilons:
+                        yield replace(cell, method=method, epsilon=epsilon, delta=self.delta)
+
+    def command(self, output: str) -> str:
+        """What to type to get this grid."""
+        numbers = ",".join(f"{epsilon:g}" for epsilon in self.epsilons)
+        return (
+            f"privet bench central --networks {','.join(self.networks)} --epsilons {numbers} "
+            f"--delta {self.delta:g} --methods {','.join(self.methods)} --runs {self.runs} "
+            f"--rows {self.rows}{' --as-published' * self.as_published} --output {output}"
+        )
+
+
+def run(
+    grid: Grid, folder: str | Path, *, processes: int | None = None, on_done: OnDone | None = None
+) -> Results:
+    """All runs of the grid: those on file in the folder, and those still to do, which are added.
+
+    ``processes`` is joblib's ``n_jobs``; None leaves it to ``joblib.parallel_config``, by which
+    the work can also go to a cluster. ``on_done(done, total)`` is told after each run.
+    """
+    parallel, delayed = _joblib()
+    place = results.make_folder(folder)
+    found = results.read(place)
+    cells = list(grid.cells())
+    todo = [cell for cell in cells if cell not in found]
+    done = len(cells) - len(todo)
+    try:
+        jobs = (delayed(one)(cell) for cell in todo)
+        for cell, result in parallel(n_jobs=processes, return_as="generator_unordered")(jobs):
+            results.append(place, cell, result)
+            found[cell] = result
+            done += 1
+            if on_done is not None:
+                on_done(done, len(cells))
+    except BaseException as error:
+        error.add_note(
+            f"{NOTE}{done} of {len(cells)} runs are in {str(place)!r}; the same command goes on "
+            f"from there"
+        )
+        raise
+    return {cell: found[cell] for cell in cells}
+
+
+def _joblib() -> tuple[Any, Any]:
+    try:
+        from joblib import Parallel, delayed
+    except ImportError:
+        raise MethodError(
+            "the benchmark needs joblib, which is not installed; get it with "
+            "`pip install 'privet[bench]'`"
+        ) from None
+    return Parallel, delayed
+
+
+def one(cell: Cell) -> tuple[Cell, Result]:
+    """One run; a method that refuses the network has that as its result."""
+    network = load(cell.network)
+    if cell.method in FREE:
+        return cell, _scored(network, _free(network, cell.method), tests=0, seconds=0.0)
+    _warm(cell.method)
+    data = _data(cell.network, cell.rows, cell.run)
+    began = time.perf_counter()
+    try:
+        graph, tests = _found(cell, data, _schema(network))
+        seconds = time.perf_counter() - began
+        return cell, _scored(network, graph, tests=tests, seconds=seconds)
+    except PrivetError as error:
+        return cell, Result(refused=str(error))
+
+
+def _found(cell: Cell, data: Mapping[str, Any], schema: Schema) -> tuple[Graph, int]:
+    name = cell.method.removesuffix(AS_PUBLISHED)
+    options: dict[str, Any] = {"method": name, "seed": cell.run}
+    if cell.epsilon is None:
+        options |= {"private": False}
+    else:
+        options |= {"epsilon": cell.epsilon, "delta": cell.delta}
+        options |= {"as_published": True} if name != cell.method else {"ledger": ":memory:"}
+    found = discover(data, schema, **options)
+    return found.graph, found.tests
+
+
+def _scored(network: Network, graph: Graph, *, tests: int, seconds: float) -> Result:
+    score = compare(network.graph(), graph)
+    return Result(
+        skeleton_f1=score.skeleton_f1,
+        directed_f1=score.directed_f1,
+        shd=score.shd,
+        tests=tests,
+        seconds=round(seconds, 4),
+    )
+
+
+def _free(network: Network, which: str) -> Graph:
+    size = len(network.names)
+    joined = ~np.eye(size, dtype=bool) if which == COMPLETE else np.zeros((size, size), dtype=bool)
+    return Graph.from_matrix(network.names, joined, "cpdag")
+
+
+@lru_cache(maxsize=2)
+def _data(network: str, rows: int, run: int) -> Mapping[str, Any]:
+    """The same rows for every method and epsilon of a run, as numbers of levels."""
+    return load(network).sample(rows, np.random.default_rng(run))
+
+
+def _schema(network: Network) -> Schema:
+    """That of the network, with the numbers of the levels in place of their names."""
+    schema = network.schema()
+    columns = tuple(
+        replace(column, levels=tuple(map(str, range(len(column.levels)))), missing_value=None)
+        for column in schema.columns
+    )
+    return replace(schema, columns=columns)
+
+
+@lru_cache
+def _warm(method: str) -> None:
+    """Run a method once on little, so that no clock counts what Python loads the first time."""
+    name = method.removesuffix(AS_PUBLISHED)
+    epsilon = 1.0 if registry.get(name).private else None
+    delta = None if epsilon is None else 1e-6
+    cell = Cell(
+        network="cancer", rows=WARM_ROWS, run=0, method=method, epsilon=epsilon, delta=delta
+    )
+    try:
+        _found(cell, _data(cell.network, cell.rows, cell.run), _schema(load(cell.network)))
+    except PrivetError:
+        return  # the run itself will be refused, and say why
+
+
+def publish(grid: Grid, found: Results, folder: str | Path) -> tuple[Path, ...]:
+    """The tables and the picture, beside the runs."""
+    from privet.bench import plots, tables
+
+    place = Path(folder)
+    pages = {
+        "central.md": tables.page(grid, found, place.name),
+        "central.svg": plots.page(grid, found),
+    }
+    for name, text in pages.items():
+        (place / name).write_text(text, encoding="utf-8", newline="\n")
+    return (place / results.RUNS, *(place / name for name in pages))
