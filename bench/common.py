@@ -12,10 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-# One thread per process: the benchmarks run one process per core.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
+import blas  # noqa: F401 (before numpy)
 import numpy as np
 import pyarrow as pa
 

@@ -12,6 +12,7 @@ import argparse
 import time
 from typing import Any
 
+import blas  # noqa: F401 (before numpy)
 import numpy as np
 from common import markdown, parallel, spread, write
 

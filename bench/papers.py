@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import blas  # noqa: F401 (before numpy)
 import numpy as np
 from common import RESULTS, markdown, parallel, spread, table, write
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import blas  # noqa: F401 (before numpy)
 import numpy as np
 
 from privet.graph.graph import Graph

@@ -17,6 +17,7 @@ import argparse
 import time
 from typing import Any
 
+import blas  # noqa: F401 (before numpy)
 import numpy as np
 from common import markdown, network, parallel, spread, table, write
 from peers import peers

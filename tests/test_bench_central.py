@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from privet.bench import central, plots, results, tables
+from privet.bench import central, chart, plots, results, tables
 from privet.bench.central import Grid
 from privet.bench.results import AS_PUBLISHED, Cell, Result, Results
 from privet.errors import BudgetError, DataError, MethodError, OutputError, PrivetError
@@ -306,10 +306,10 @@ def test_the_picture_has_a_panel_per_network_and_a_line_per_method(published: li
 
 def test_names_in_the_picture_do_not_hide_each_other() -> None:
     for wanted in ([0.0] * 12, [190.0] * 12, [0.0, 1.0, 2.0, 100.0, 189.0, 190.0], [50.0], []):
-        placed = plots._spread(wanted)
+        placed = chart.spread(wanted)
         gaps = [b - a for a, b in pairwise(placed)]
-        assert all(gap >= plots.LINE - 1e-9 for gap in gaps)
-        assert all(-1e-9 <= y <= plots.HEIGHT + 1e-9 for y in placed)
+        assert all(gap >= chart.LINE - 1e-9 for gap in gaps)
+        assert all(-1e-9 <= y <= chart.HEIGHT + 1e-9 for y in placed)
 
 
 def test_a_suffix_marks_what_is_not_private() -> None:

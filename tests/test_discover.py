@@ -299,3 +299,17 @@ def test_steps_are_told_in_order() -> None:
     ask(on_step=lambda what, share: told.append((what, share)))
     shares = [share for _, share in told]
     assert len(told) > 2 and shares == sorted(shares) and 0 <= shares[0] <= shares[-1] <= 1
+
+
+def test_without_privacy_nothing_is_measured_twice() -> None:
+    """Measuring again averages noise out; exact answers only take time."""
+    rng = np.random.default_rng(3)
+    x = rng.random(4000) < 0.5
+    y, z = x ^ (rng.random(4000) < 0.2), rng.random(4000) < 0.5
+    names = ("x", "y", "z", "both")
+    data = dict(zip(names, (x, y, z, x ^ z ^ (rng.random(4000) < 0.1)), strict=True))
+    columns = tuple(Column(name=n, kind="categorical", levels=("true", "false")) for n in names)
+    for schema in (Schema(name="t", columns=columns), Schema(name="t", columns=columns[:3:2])):
+        found = privet.discover(data, schema, private=False, method="pc")
+        sets = [members for one in found.evidence.releases for members in one.query.sets]
+        assert len(set(sets)) == len(sets)

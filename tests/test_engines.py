@@ -16,9 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet.engines.encode import UNREADABLE, Encoder, spellings
+from privet.engines import plain
+from privet.engines.encode import UNREADABLE, Encoder
+from privet.engines.meaning import spellings
 from privet.engines.memory import MemoryRows
-from privet.engines.source import open_source
+from privet.engines.source import connection, open_source
 from privet.errors import DataError
 from privet.schema import Column, Schema
 
@@ -207,6 +209,97 @@ def test_many_cuts_agree_with_their_definition() -> None:
     values = np.concatenate([np.random.default_rng(2).normal(0.5, 0.5, 500), cuts])
     expected = sorted((int((np.array(cuts) <= v).sum()),) for v in values)
     assert codes({"x": values}, schema_of(column)) == expected
+
+
+# --- two readers, one meaning ------------------------------------------------------------------
+
+TEXTS = ["no", "yes", " yes", "yes\u3000", "\u00a0no\t", "NO", "1", "1.0", "01", " 1 ", "-0.0",
+         "true", "TRUE", "True ", "", " ", "nan", "no\0", "\0no", "\ufeffno", "\u200bno",
+         "n\u0065\u0301", "n\u00e9", "it's", "漢字", None]  # fmt: skip
+NUMBERS = [0.0, -0.0, 1.0, 2.5, np.nextafter(2.5, 0), 5.0, 10.0, 10.5, -1.0, 1e308, -1e308, 5e-324,
+           float("inf"), float("-inf"), float("nan"), 7.3]  # fmt: skip
+LEVEL_SETS = [("no", "yes"), ("1", "-0.0", "0"), ("True", "false"), ("nan", "né", "漢字"),
+              ("1.0", "it's", "\u200bno")]  # fmt: skip
+
+
+def read_twice(data: object, schema: Schema) -> tuple[list[Any], list[Any]]:
+    """All that the plain reader makes of a table, and all that SQL makes of it."""
+    source, positions = open_source(data, schema)
+    encoder, found = Encoder(schema=schema, positions=positions), []
+    for plainly in (True, False):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(plain, "is_plain", lambda *_, plainly=plainly: plainly)
+            rows = encoder.rows(source)
+            kinds = [rows._codes[name].dtype for name in schema.names]
+            coded = sorted(zip(*(rows._codes[name].tolist() for name in schema.names), strict=True))
+            reals = sorted(row for block in rows.numbers(schema.names) for row in block.tolist())
+            found.append([kinds, coded, reals])
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("policy", ["level", "default", "drop text", "drop number", "drop both"])
+@pytest.mark.parametrize("chunks", [1, 3])
+def test_both_readers_give_every_cell_the_same_meaning(policy: str, chunks: int) -> None:
+    """Every odd text and some random ones beside every odd number and some random ones, for each
+    set of levels and each type."""
+    pyarrow = pytest.importorskip("pyarrow")
+    draw = random.Random(20240502)
+    spelt = [*TEXTS, *("".join(map(chr, draw.choices(range(0x20, 0xD7FF), k=3)))
+                       for _ in range(20))]  # fmt: skip
+    reals = [*NUMBERS, *(draw.gauss(5, 5) for _ in range(20))]
+    texts = [text for text in spelt for _ in reals]
+    values = np.array(reals * len(spelt))
+    with np.errstate(all="ignore"):
+        kinds = [values, values.astype(np.float32), np.nan_to_num(values).astype(np.int64),
+                 (np.nan_to_num(values) % 17).astype(np.uint8)]  # fmt: skip
+    array = pyarrow.array(texts)
+    step = -(-len(texts) // chunks)
+    parts = [array.slice(at, step).dictionary_encode() for at in range(0, len(texts), step)]
+    data = {f"t{i}": pyarrow.chunked_array(parts) for i in range(len(LEVEL_SETS))}
+    data |= {f"x{i}": kind for i, kind in enumerate(kinds)}
+    plainest: dict[str, Any] = {} if policy == "default" else {"missing": "level"}
+
+    def chosen(at: int, what: str) -> dict[str, Any]:
+        return {"missing": "drop"} if at == 0 and policy in (what, "drop both") else plainest
+
+    schema = schema_of(
+        *(categorical(f"t{i}", levels, **chosen(i, "drop text"))
+          for i, levels in enumerate(LEVEL_SETS)),
+        *(numeric(f"x{i}", **chosen(i, "drop number")) for i in range(len(kinds))),
+    )  # fmt: skip
+    one, other = read_twice(data, schema)
+    assert one == other and one[1]
+    assert (len(one[1]) < len(texts)) == policy.startswith("drop")
+
+
+def test_both_readers_agree_on_many_levels_cuts_and_declared_values() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    draw = np.random.default_rng(1)
+    levels = tuple(f"n{i}" for i in range(400))
+    cuts = tuple(np.sort(draw.uniform(0, 1, 300)).tolist())
+    schema = schema_of(
+        categorical("a", levels, missing="value", missing_value="n399"),
+        Column(name="x", kind="numeric", bounds=(-1.0, 2.0), cuts=cuts, missing="value",
+               missing_value=0.5),
+    )  # fmt: skip
+    cells = np.array([*levels, "other", None], dtype=object)[draw.integers(0, 402, 1000)]
+    values = np.concatenate([cuts, draw.normal(0.5, 1.0, 690), [np.nan] * 10])
+    one, other = read_twice({"a": pyarrow.chunked_array([cells.tolist()]), "x": values}, schema)
+    assert one == other and len(one[1]) == 1000
+
+
+def test_a_plain_table_in_memory_needs_no_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starting one takes longer than a whole search; a table with one odd column still has it."""
+    pyarrow = pytest.importorskip("pyarrow")
+    started = []
+    monkeypatch.setattr(
+        "privet.engines.encode.connection", lambda: started.append(1) or connection()
+    )
+    schema = schema_of(categorical("a"), numeric("x"))
+    texts = pyarrow.array(["no", "yes", " yes"]).dictionary_encode()
+    table = {"a": pyarrow.chunked_array([texts]), "x": np.array([1.0, 3.0, 9.0])}
+    assert codes(table, schema) == [(0, 0), (1, 1), (1, 2)] and not started
+    assert codes({**table, "x": ["1", "3", "9"]}, schema) == codes(table, schema) and started
 
 
 # --- hostile files ----------------------------------------------------------------------------

@@ -223,7 +223,7 @@ def test_agreement_reads_marks_from_the_first_to_the_second() -> None:
         (None, {}, ("None", "name")),
         (3, {}, ("3", "name")),
         ("interaction-ges", {"penalty": 2.0}, ("--penalty", "--alpha")),
-        ("interaction-fci", {"max_order": 3}, ("--max-order is 3", "three columns", "budget")),
+        ("interaction-fci", {"max_order": 3}, ("--max-order is 3", "three columns", "times as")),
         ("interaction-pc", {"score": "nonsense"}, ("score", "no such option", "interaction-ges")),
         ("interaction-mmhc", {"max_parents": 1}, ("max_parents", "interaction-ges")),
         (["auto", "interaction-pc"], {}, ("auto", "one of several")),
@@ -354,10 +354,10 @@ def test_answers_that_no_data_can_have_given_are_refused(damage: str, tmp_path: 
         document["releases"][0]["values"][0] = 99
     elif damage == "counts":
         document["releases"][-1]["values"][0] = -1
-    else:  # tables under a promise, with a little noise
+    else:  # tables without noise under a promise of noise
         document["certificate"]["private"] = True
         document["releases"] = [
-            {**release, "variance": 1e-300, "mechanism": "Gaussian(rho=1)"}
+            {**release, "variance": 0.0, "mechanism": "Gaussian(rho=1)"}
             for release in document["releases"]
         ]
     (tmp_path / "evidence.json").write_text(json.dumps(document))

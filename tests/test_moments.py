@@ -22,6 +22,7 @@ from privet.evidence.moments import (
     planned_noise,
     repaired,
     rows_shape,
+    unseen,
 )
 from privet.graph.knowledge import Knowledge
 from privet.graph.metrics import compare
@@ -408,3 +409,73 @@ def test_margins_turn_with_alpha() -> None:
     strict, lenient = (MomentJudge(evidence, alpha).margins(questions) for alpha in (0.01, 0.5))
     assert np.allclose(lenient - strict, np.log(50)) and lenient[0] < 0 < strict[1]
     assert (MomentJudge(evidence, 0.1).strengths() > 0).all()
+
+
+# Columns that vary too little
+
+
+def nearly_constant(kind: str, count: int, rng: np.random.Generator) -> Floats:
+    if kind == "rare":
+        return np.where(rng.random(count) < 0.003, 3.0, 0.0)
+    out = np.full(count, 9.0 if kind == "at a bound" else 0.7)
+    if kind == "five others":
+        out[:5] = rng.normal(size=5)
+    if kind == "tiny":
+        out += 1e-4 * rng.normal(size=count)
+    return out
+
+
+def measured_rows(rows: Floats, bounds: float, epsilon: float, seed: int) -> tuple[Release, ...]:
+    names = tuple(f"x{i}" for i in range(rows.shape[1]))
+    schema = schema_for(names, (-bounds, bounds))
+    clipped, rho = np.clip(rows, -bounds, bounds), float(rho_for(epsilon, 1e-6))
+    curator = Simulated(schema, clipped, rho, np.random.default_rng(seed))
+    return moments.measure(curator, QUICK)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["constant", "at a bound", "five others", "tiny", "rare"])
+@pytest.mark.parametrize("epsilon", [1.0, 10.0])
+def test_a_column_that_hardly_varies_is_not_seen_and_carries_no_edge(
+    kind: str, epsilon: float
+) -> None:
+    """With the noise of seeds 0 to 7; without the rule about one edge a run would be false."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        rows = rows_of(CHAIN, 10_000, rng)[:, :5]
+        rows[:, 4] = nearly_constant(kind, len(rows), rng)
+        releases = measured_rows(rows, 9.0, epsilon, seed)
+        assert unseen(releases[-1]).tolist() == [False] * 4 + [True]
+        names = tuple(f"x{i}" for i in range(5))
+        graph = moment_pc.search(schema_for(names), releases, QUICK).graph
+        joined = {frozenset((edge.source, edge.target)) for edge in graph.edges}
+        assert joined == {frozenset(pair) for pair in (("x0", "x1"), ("x1", "x2"), ("x1", "x3"))}
+
+
+@pytest.mark.parametrize("law", ["normal", "exponential", "standard_t", "uniform"])
+@pytest.mark.parametrize("size", [2, 5, 20])
+def test_a_column_that_varies_is_seen(law: str, size: int) -> None:
+    for bounds in (9.0, 40.0):
+        rng = np.random.default_rng(1)
+        more = {"standard_t": (3,), "uniform": (-2.0, 2.0)}.get(law, ())
+        rows = getattr(rng, law)(*more, size=(10_000, size))
+        assert not unseen(measured_rows(rows, bounds, 1.0, 1)[-1]).any()
+
+
+def test_bounds_that_are_very_much_too_wide_hide_columns_but_invent_no_edges() -> None:
+    rows = rows_of(CHAIN, 10_000, np.random.default_rng(0))
+    names = tuple(f"x{i}" for i in range(6))
+    for seed in range(5):
+        releases = measured_rows(rows, 500.0, 1.0, seed)
+        assert unseen(releases[-1]).any()
+        graph = moment_pc.search(schema_for(names, (-500, 500)), releases, QUICK).graph
+        assert all(CHAIN[at] or CHAIN[at[::-1]] for at in np.argwhere(graph.matrix()).tolist()
+                   for at in [tuple(at)])  # fmt: skip
+
+
+def test_exact_moments_see_every_column_however_wide_its_bounds(tmp_path: Path) -> None:
+    schema = schema_for(NAMES, (-1000, 1700))
+    data = chain_data(20_000)
+    releases = moments.measure(Curator.open(data, schema, None), QUICK)
+    assert not unseen(releases[-1]).any()
+    graph = moment_pc.search(schema, releases, QUICK).graph
+    assert (graph.matrix() | graph.matrix().T == (CHAIN != 0) | (CHAIN != 0).T).all()

@@ -21,8 +21,10 @@ from privet.commands import (
     datasets,
     discover,
     ledger,
+    local,
     methods,
     plan,
+    randomize,
     schema,
     simulate,
 )
@@ -30,7 +32,8 @@ from privet.errors import PrivetError
 from privet.output import NOTE
 
 COMMANDS = (
-    schema, plan, discover, compare, simulate, datasets, ledger, methods, bench, convert
+    schema, plan, discover, randomize, local, compare, simulate, datasets, ledger, methods, bench,
+    convert,
 )  # fmt: skip
 
 

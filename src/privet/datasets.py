@@ -137,10 +137,10 @@ DATASETS = (
     ),
     Dataset(
         name="tuebingen",
-        rows=184_687,
+        rows=201_415,
         columns=2,
         what="99 pairs of numeric columns of which one causes the other, a file each",
-        source="Mooij et al. 2016, by way of the Causal Discovery Toolbox, MIT",
+        source="Mooij et al. 2016, by way of the Causal Discovery Toolbox",
     ),
 )
 
@@ -189,7 +189,7 @@ def _fetch_pairs(folder: Path, source: str | Path | None, force: bool) -> Fetche
     texts = {}
     for pair in tuebingen.parsed(*_archive(tuebingen.URL, tuebingen.SHA256, source)):
         texts[place / f"{pair.name}.csv"] = pair.to_csv()
-        texts[place / f"{pair.name}.schema.toml"] = pair.schema().to_toml()
+        texts[place / f"{pair.name}.schema.toml"] = pair.to_toml()
     _write(texts)
     return Fetched(data=place, schema=place)
 

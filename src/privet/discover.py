@@ -281,6 +281,9 @@ def _check_evidence(chosen: Method, saved: Saved, measured: Certificate) -> None
     if chosen.evidence not in ("exact", *held):
         fits = all(column.kind in chosen.kinds for column in saved.schema.columns)
         again = f", or run {chosen.name} on the data, for a budget of its own" if fits else ""
+        if fits and measured["private"]:
+            spent = measured["spent"]["epsilon"]
+            again += f" (as much again would make it epsilon {2 * spent:.3g} at most together)"
         raise MethodError(
             f"{chosen.name} searches {chosen.evidence}, which this evidence does not hold (it has "
             f"{' and '.join(sorted(held))}, measured by {by.name}); use one of "

@@ -12,6 +12,7 @@ The data set is the table as parsed, and a record is a parsed row (see ``engines
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from typing import NoReturn
 
 import numpy as np
@@ -46,6 +47,7 @@ class Vault:
         self._source, positions = open_source(data, schema)
         self._encoder = Encoder(schema=schema, positions=positions)
         self._rows: Rows | None = None
+        self._keep: int | None = None
 
     @property
     def private(self) -> bool:
@@ -109,6 +111,16 @@ class Vault:
             if sieve.exhausted:
                 return
 
+    def sample(self, keep: int, *, price: Fraction, run: Run) -> None:
+        """From now on, answer from a secret sample of the rows, each of which is in it with
+        probability ``keep`` / 2^32. The run so far pays ``price`` for that, and ``run`` for the
+        answers from the sample; ``trust/subsample.py`` knows what the one is worth in the other.
+        """
+        if self._run is None or self._keep is not None or self._run.dataset != run.dataset:
+            raise BudgetError("a vault is sampled once, in a run that pays for it; begin a run")
+        self._run.spend(price, what=f"a run on a secret sample of {keep / 2**32:.6g} of the rows")
+        self._run, self._keep, self._rows = run, keep, None
+
     def _charge(
         self, mechanism: Gaussian | Laplace | Select | AboveThreshold | Exact, what: str
     ) -> None:
@@ -130,7 +142,8 @@ class Vault:
     def _evaluate(self, query: Query) -> NDArray[np.int64]:
         try:
             if self._rows is None:
-                self._rows = self._encoder.rows(self._source)
+                rows = self._encoder.rows(self._source)
+                self._rows = rows if self._keep is None else rows.sampled(self._keep)
             return query.evaluate(self._rows, self.schema)
         except MemoryError:
             raise DataError(UNREADABLE) from None

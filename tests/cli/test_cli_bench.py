@@ -92,8 +92,10 @@ def test_datasets_fetch_and_discover(archive: Path, run: Run) -> None:
 
 def test_datasets_list(home: Path, run: Run) -> None:
     assert "adult" in run("datasets", "list").out
-    (adult,) = json.loads(run("datasets", "list", "--json").out)
-    assert (adult["name"], adult["rows"], adult["columns"]) == ("adult", 48842, 14)
+    listed = json.loads(run("datasets", "list", "--json").out)
+    assert [(d["name"], d["rows"], d["columns"]) for d in listed] == [
+        ("adult", 48842, 14), ("tuebingen", 201415, 2),
+    ]  # fmt: skip
 
 
 def test_datasets_bad_input(archive: Path, run: Run) -> None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from privet.errors import KnowledgeError
 from privet.graph.knowledge import Knowledge
 from privet.graph.orient import apply_knowledge, cpdag, extension, is_acyclic, is_valid_cpdag
+from privet.search import colliders
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
 from privet.search.pc import Skeleton, complete, prune
@@ -320,3 +321,25 @@ def test_a_required_edge_is_not_even_asked_about() -> None:
     oracle = Oracle(apart)
     found = whole_search(oracle, names, Knowledge(required=frozenset({("b", "a")})), 2)
     assert found.tolist() == [[False, False], [True, False]] and oracle.asked == 0
+
+
+def test_kept_gains_are_those_that_would_be_computed_anew() -> None:
+    """The climb recomputes only the gains near a turn; at its end all must be right, and none
+    that may be had is left."""
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        size = int(rng.integers(3, 15))
+        joined = np.triu(rng.random((size, size)) < 0.35, 1)
+        joined |= joined.T
+        triples = unshielded(joined)
+        weights = rng.normal(size=len(triples))
+        state = colliders._Orientation.over(joined, triples, weights, np.ones_like(joined))
+        state.start(rng)
+        state.climb()
+        arrows = [state._arrow(at) for at in range(len(state.edges))]
+        anew = [state._gain(*arrow) for arrow in arrows]
+        assert not state._best_turn()
+        assert state.gains == pytest.approx(anew, abs=1e-9)
+        assert state.value == pytest.approx(sum(map(state._node, range(size))), abs=1e-9)
+        assert all(gain < 1e-9 or not state._can_turn(*arrow)
+                   for gain, arrow in zip(anew, arrows, strict=True))  # fmt: skip

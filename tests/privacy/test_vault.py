@@ -256,7 +256,7 @@ def test_nothing_public_shows_a_row(run: Run) -> None:
     vault.release(Counts(("a", "b")), Gaussian(rho=ONE))
     assert repr(vault) == str(vault) == "Vault('people')"
     shown = {name for name in dir(vault) if not name.startswith("_")}
-    assert shown == {"schema", "private", "release", "select", "sieve"}
+    assert shown == {"schema", "private", "release", "select", "sieve", "sample"}
     assert SECRET not in repr(vault._rows)
     for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
         for thing in (vault, vault._rows):

@@ -8,7 +8,7 @@ the graphs that cost nothing (complete, empty) and the search without privacy.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,13 +19,13 @@ import numpy as np
 from privet.accounting import check_budget
 from privet.bench import results
 from privet.bench.results import AS_PUBLISHED, Cell, Result, Results
+from privet.bench.runner import OnDone, collect
 from privet.discover import discover
 from privet.errors import MethodError, PrivetError
 from privet.graph.graph import Graph
 from privet.graph.metrics import compare
 from privet.methods import registry
 from privet.networks import Network, load
-from privet.output import NOTE
 from privet.schema import Schema
 
 NETWORKS = ("cancer", "earthquake", "survey", "asia", "sachs", "child")
@@ -36,8 +36,6 @@ WITHOUT_PRIVACY = "pc"
 COMPLETE, EMPTY = "complete graph", "empty graph"
 FREE = (COMPLETE, EMPTY)  # need no data
 WARM_ROWS = 200
-
-OnDone = Callable[[int, int], None]
 
 
 def known_methods() -> tuple[str, ...]:
@@ -116,41 +114,10 @@ def run(
 ) -> Results:
     """All runs of the grid: those on file in the folder, and those still to do, which are added.
 
-    ``processes`` is joblib's ``n_jobs``; None leaves it to ``joblib.parallel_config``, by which
-    the work can also go to a cluster. ``on_done(done, total)`` is told after each run.
+    ``processes`` and ``on_done`` are as in ``runner.collect``.
     """
-    parallel, delayed = _joblib()
-    place = results.make_folder(folder)
-    found = results.read(place)
     cells = list(grid.cells())
-    todo = [cell for cell in cells if cell not in found]
-    done = len(cells) - len(todo)
-    try:
-        jobs = (delayed(one)(cell) for cell in todo)
-        for cell, result in parallel(n_jobs=processes, return_as="generator_unordered")(jobs):
-            results.append(place, cell, result)
-            found[cell] = result
-            done += 1
-            if on_done is not None:
-                on_done(done, len(cells))
-    except BaseException as error:
-        error.add_note(
-            f"{NOTE}{done} of {len(cells)} runs are in {str(place)!r}; the same command goes on "
-            f"from there"
-        )
-        raise
-    return {cell: found[cell] for cell in cells}
-
-
-def _joblib() -> tuple[Any, Any]:
-    try:
-        from joblib import Parallel, delayed
-    except ImportError:
-        raise MethodError(
-            "the benchmark needs joblib, which is not installed; get it with "
-            "`pip install 'privet[bench]'`"
-        ) from None
-    return Parallel, delayed
+    return collect(cells, one, folder, (Cell, Result), processes=processes, on_done=on_done)
 
 
 def one(cell: Cell) -> tuple[Cell, Result]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any, TypeVar
 
 from privet.errors import DataError, OutputError
 
@@ -39,11 +40,19 @@ class Result:
 
 
 Results = dict[Cell, Result]
+C = TypeVar("C", bound=Hashable)
+R = TypeVar("R")
 
 
 def read(folder: Path) -> Results:
-    """All runs on file. A last line without an end was being written when the benchmark was
-    stopped: it is cut off, so that the next one starts a line of its own."""
+    """All runs of the central methods on file."""
+    return read_as(folder, Cell, Result)
+
+
+def read_as(folder: Path, cell: type[C], result: type[R]) -> dict[C, R]:
+    """All runs on file, what was run and how it ended. A last line without an end was being
+    written when the benchmark was stopped: it is cut off, so that the next one starts a line of
+    its own."""
     path = folder / RUNS
     if not path.exists():
         return {}
@@ -52,14 +61,16 @@ def read(folder: Path) -> Results:
         with path.open("rb+") as file:
             file.truncate(len(whole) + 1 if whole else 0)
     lines = whole.decode("utf-8", "replace").splitlines()
-    return dict(_parsed(path, number, line) for number, line in enumerate(lines, 1) if line)
+    numbered = ((number, line) for number, line in enumerate(lines, 1) if line)
+    return dict(_parsed(path, number, line, cell, result) for number, line in numbered)
 
 
-def _parsed(path: Path, number: int, line: str) -> tuple[Cell, Result]:
+def _parsed(path: Path, number: int, line: str, cell: type[C], result: type[R]) -> tuple[C, R]:
     try:
         found = json.loads(line)
-        cell, result = ({f.name: found[f.name] for f in fields(kind)} for kind in (Cell, Result))
-        return Cell(**cell), Result(**result)
+        kinds: tuple[Any, Any] = (cell, result)
+        what, how = ({f.name: found[f.name] for f in fields(kind)} for kind in kinds)
+        return cell(**what), result(**how)
     except (ValueError, KeyError, TypeError):
         raise DataError(
             f"line {number} of {str(path)!r} is not a run of this benchmark; remove the line, or "
@@ -67,7 +78,7 @@ def _parsed(path: Path, number: int, line: str) -> tuple[Cell, Result]:
         ) from None
 
 
-def append(folder: Path, cell: Cell, result: Result) -> None:
+def append(folder: Path, cell: Any, result: Any) -> None:
     line = json.dumps(asdict(cell) | asdict(result))
     with (folder / RUNS).open("a", encoding="utf-8") as file:
         file.write(line + "\n")

@@ -33,7 +33,7 @@ from privet.evidence.components import Floats, Indices, TableEvidence
 from privet.prior import EFFECTS
 
 # Numbers in one block of work, so that memory stays bounded whatever the size of the tables.
-BLOCK_NUMBERS = 6_000_000
+BLOCK_NUMBERS = 2_000_000
 # Variance of doubt about each count, for Bayes factors: counts are whole, so where a hundredth
 # of a row is expected, one row is not yet proof.
 GRAIN = 0.25
@@ -134,10 +134,11 @@ def _pooled_parts(
     evidence: TableEvidence, questions: Indices
 ) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
     """Departures, their sampling and noise covariances, and degrees of freedom."""
-    strata = Strata.of(evidence, questions)
+    coefficients, variances = evidence.coefficients(questions, apart=True)
+    strata = Strata.of(evidence, questions, coefficients, variances)
     x, y = strata.x, strata.y
-    pair, variances = evidence.coefficients(questions[:, :2])
     inverses = evidence.inverse(questions[0, 0]), evidence.inverse(questions[0, 1])
+    pair = coefficients.reshape(*coefficients.shape[:3], -1)[..., 0]
     table = inverses[0] @ pair @ inverses[1].T
     d = (table - strata.products().sum(axis=1))[:, :-1, :-1]
     tests, m = len(d), d.shape[1] * d.shape[2]
@@ -155,16 +156,16 @@ def _pooled_parts(
 
 
 def _full(evidence: TableEvidence, questions: Indices) -> Floats:
-    strata = Strata.of(evidence, questions)
-    x, y, keep = strata.x, strata.y, strata.informative
     coefficients, variances = evidence.coefficients(questions)
+    strata = Strata.of(evidence, questions, coefficients, variances)
+    x, y, keep = strata.x, strata.y, strata.informative
     z_inverse, factors = strata_design(evidence.kinds(questions[0, 2:]))
     inverses = evidence.inverse(questions[0, 0]), evidence.inverse(questions[0, 1])
     flat = coefficients.reshape(*coefficients.shape[:3], -1) @ z_inverse.T
     table = inverses[0] @ flat.transpose(0, 3, 1, 2) @ inverses[1].T
     d = (table - strata.products())[:, :, :-1, :-1]
     tests, k, m = len(d), d.shape[1], d.shape[2] * d.shape[3]
-    both = shared_noise(factors, variances, 2)((0, 1))
+    both = shared_noise(factors, variances)((0, 1))
     xx, yy = x.within[:, None, :, None], y.within[None, :, None, :]
     noise = both[:, :, None, None, :, None, None] * (xx * yy)[None, None, :, :, None]
     across_y = x.noise[:, :, None, :, None] * _across(y.free)
@@ -222,14 +223,16 @@ def _chi_square(
     it exceeds 1/α" errs with probability at most α (Markov's inequality).
     """
     covariance = _ridged(covariance)
-    statistic, _ = _squared_length(d, covariance)
     calm = covariance + grain
-    base, log_determinant = _squared_length(d, calm)
+    grown = [calm + effect**2 * weighed for effect in EFFECTS]
+    (statistic, base, *squared), (_, calm_size, *sizes) = _squared_lengths(
+        d, np.stack([covariance, calm, *grown])
+    )
     p_value = np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), statistic), 1.0)
-    terms = []
-    for effect in EFFECTS:
-        squared, size = _squared_length(d, calm + effect**2 * weighed)
-        terms.append(0.5 * (base - squared + log_determinant - size))
+    terms = [
+        0.5 * (base - length + calm_size - size)
+        for length, size in zip(squared, sizes, strict=True)
+    ]
     log_bayes = np.logaddexp.reduce(terms) - np.log(len(EFFECTS))
     return np.stack([statistic, freedom.astype(float), p_value, log_bayes])
 
@@ -242,17 +245,18 @@ def _ridged(covariance: Floats) -> Floats:
     return out
 
 
-def _squared_length(d: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-    """d' C^-1 d and log|C|, from one Cholesky factor of C bordered by d.
+def _squared_lengths(d: Floats, covariances: Floats) -> tuple[Floats, Floats]:
+    """d' C^-1 d and log|C| for several C of each test, from one Cholesky factor of each C
+    bordered by d.
 
     The last row of the factor is (C^(1/2))^-1 d whatever stands in the corner, as long as the
     bordered matrix is positive definite.
     """
-    tests, m = d.shape
-    bordered = np.empty((tests, m + 1, m + 1))
-    bordered[:, :m, :m] = covariance
-    bordered[:, m, :m] = bordered[:, :m, m] = d
-    bordered[:, m, m] = np.inf
+    m = d.shape[1]
+    bordered = np.empty((*covariances.shape[:2], m + 1, m + 1))
+    bordered[..., :m, :m] = covariances
+    bordered[..., m, :m] = bordered[..., :m, m] = d
+    bordered[..., m, m] = np.inf
     root = np.linalg.cholesky(bordered)
-    diagonal = np.diagonal(root, axis1=1, axis2=2)[:, :m]
-    return (root[:, m, :m] ** 2).sum(axis=1), 2 * np.log(diagonal).sum(axis=1)
+    diagonal = np.diagonal(root, axis1=-2, axis2=-1)[..., :m]
+    return (root[..., m, :m] ** 2).sum(axis=-1), 2 * np.log(diagonal).sum(axis=-1)

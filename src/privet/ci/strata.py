@@ -46,17 +46,14 @@ def _kron(matrices: list[Floats]) -> Floats:
 
 
 def shared_noise(
-    factors: tuple[tuple[tuple[int, ...], Floats], ...], variances: Variances, head: int
+    factors: tuple[tuple[tuple[int, ...], Floats], ...], variances: Variances
 ) -> Callable[[tuple[int, ...]], Floats]:
-    """Noise covariance of two strata, for components that hold ``which`` of the first columns.
-
-    ``head`` is the number of columns that come before Z in the sets of ``variances``.
-    """
+    """Noise covariance of two strata, for components that hold ``which`` of x and y (0 and 1)."""
 
     def covariance(which: tuple[int, ...]) -> Floats:
         out: Floats = np.zeros(())
         for subset, factor in factors:
-            variance = variances[which + tuple(i + head for i in subset)]
+            variance = variances[which + tuple(i + 2 for i in subset)]
             term: Floats = variance[:, None, None] * factor
             out = out + term
         return out
@@ -90,22 +87,25 @@ class Strata:
     noise: Floats
 
     @staticmethod
-    def of(evidence: TableEvidence, questions: Indices) -> Strata:
+    def of(
+        evidence: TableEvidence, questions: Indices, coefficients: Floats, variances: Variances
+    ) -> Strata:
+        """From the coefficients of the questions, of which those with x and y are not used."""
         z_inverse, factors = strata_design(evidence.kinds(questions[0, 2:]))
-        ends = []
-        for end in (0, 1):
-            sets = np.delete(questions, 1 - end, axis=1)
-            coefficients, variances = evidence.coefficients(sets)
-            flat = coefficients.reshape(*coefficients.shape[:2], -1) @ z_inverse.T
-            ends.append((flat, shared_noise(factors, variances, 1)))
-        total, common = ends[0][0][:, 0], ends[0][1](())
+        shared = shared_noise(factors, variances)
+        flats = [
+            each.reshape(*each.shape[:2], -1) @ z_inverse.T
+            for each in (coefficients[:, :, 0], coefficients[:, 0])
+        ]
+        total, common = flats[0][:, 0], shared(())
         noise = np.sqrt(_diagonal(common))
         informative = total >= np.maximum(FEWEST_ROWS, NOISE_DEVIATIONS * noise)
         sides = []
-        for end, (flat, shared) in enumerate(ends):
+        for end, flat in enumerate(flats):
             inverse = evidence.inverse(questions[0, end])
             margin = np.einsum("ra,taz->tzr", inverse, flat)
-            sides.append(_side(margin, total, noise, informative, common, shared((0,)), inverse))
+            own = shared((end,))
+            sides.append(_side(margin, total, noise, informative, common, own, inverse))
         return Strata(sides[0], sides[1], total, informative, common)
 
     def products(self) -> Floats:

@@ -13,8 +13,9 @@ from privet.commands.show import Subparsers, command, console, printable, rows, 
 from privet.errors import MethodError
 
 if TYPE_CHECKING:
-    from privet.bench.central import Grid, OnDone
+    from privet.bench.central import Grid
     from privet.bench.results import Results
+    from privet.bench.runner import OnDone
 
 
 def add(parsers: Subparsers) -> None:

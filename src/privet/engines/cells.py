@@ -6,6 +6,7 @@ Which of the two follows from the type of a column alone, never from its cells.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,19 @@ TYPES = ("bool", "int", "uint", "float", "double", "halffloat", "decimal", "<u",
 FLOATS = ("float", "double", "Float32", "Float64")  # of Arrow and polars; missing becomes NaN
 
 
-def as_array(column: Any) -> NDArray[Any]:
+@dataclass(frozen=True)
+class Coded:
+    """A column of texts: some texts (None: missing), and of each cell its place among them."""
+
+    texts: NDArray[np.object_]
+    places: NDArray[np.int64]
+
+    def spread(self) -> NDArray[np.object_]:
+        out: NDArray[np.object_] = self.texts[self.places]
+        return out
+
+
+def as_array(column: Any) -> NDArray[Any] | Coded:
     """Numbers as they are where the type has no missing cells but NaN; else texts."""
     kind = getattr(column, "dtype", None)
     if isinstance(kind, np.dtype):  # numpy, and pandas where it rests on numpy
@@ -28,18 +41,21 @@ def as_array(column: Any) -> NDArray[Any]:
     if foreign and str(getattr(column, "type", kind)) in FLOATS:
         return np.asarray(column.to_numpy())
     if hasattr(column, "chunks") and hasattr(column, "type"):
-        parts = [_arrow_texts(chunk) for chunk in column.chunks]
-        return np.concatenate(parts) if parts else np.empty(0, dtype=object)
+        return _arrow_texts(column.chunks)
     return as_texts(_cells(column))
 
 
-def _arrow_texts(chunk: Any) -> NDArray[np.object_]:
-    """The texts of an Arrow array, each different one looked at once."""
-    coded = chunk if hasattr(chunk, "dictionary") else chunk.dictionary_encode()
-    texts = np.append(as_texts(_cells(coded.dictionary)), np.array([None], dtype=object))
-    places = coded.indices.cast("int64").fill_null(len(texts) - 1)
-    out: NDArray[np.object_] = texts[places.to_numpy(zero_copy_only=False)]
-    return out
+def _arrow_texts(chunks: Sequence[Any]) -> Coded:
+    """The texts of an Arrow column, each different one of a chunk looked at once."""
+    texts: list[Any] = [None]
+    places = [np.empty(0, dtype=np.int64)]
+    for chunk in chunks:
+        coded = chunk if hasattr(chunk, "dictionary") else chunk.dictionary_encode()
+        at = coded.indices.cast("int64")
+        place = at.fill_null(-len(texts)).to_numpy(zero_copy_only=False) + len(texts)
+        places.append(place)
+        texts += as_texts(_cells(coded.dictionary)).tolist()
+    return Coded(np.array(texts, dtype=object), np.concatenate(places))
 
 
 def _cells(column: Any) -> list[Any]:

@@ -1,4 +1,5 @@
-"""From cells to codes, row by row, in one SQL statement for every kind of source.
+"""From cells to codes, row by row, in one SQL statement for every kind of source but the plainest
+(``plain.py``).
 
 Every step looks at one row only, so one person more changes the encoded table by exactly that
 person's rows. No cell can raise an error: what does not fit follows the missing policy.
@@ -9,23 +10,25 @@ A categorical cell matches a level by its text without the spaces around it; the
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.engines import plain
+from privet.engines.cells import Coded
+from privet.engines.meaning import SPACES, fill, missing_code, spellings
 from privet.engines.memory import MemoryRows
 from privet.engines.source import NUMBERS, Source, connection
 from privet.errors import DataError
 from privet.schema import Column, Schema
 
 Arrays = dict[str, NDArray[Any]]
+Plainly = Callable[[Sequence[Column], Sequence[plain.Cells]], Arrays]
 
-# what Python's str.strip removes, since the schema strips its levels that way
-SPACES = "".join(chr(i) for i in range(0x3001) if chr(i).isspace())
 UNREADABLE = (
     "the data could not be read to its end; check that the file is still there and complete, "
     "and that there is enough memory. The charge for this answer stays"
@@ -44,20 +47,20 @@ class Encoder:
         """Every row, read when first asked for."""
         return MemoryRows(
             self.schema,
-            lambda: self._read(source, self._codes()),
+            lambda: self._read(source, self._codes(), plain.codes),
             lambda: self._numbers(source),
         )
 
     def _numbers(self, source: Source) -> Arrays:
         wanted = self._reals()
-        return self._read(source, wanted) if wanted else {}
+        return self._read(source, wanted, plain.reals) if wanted else {}
 
     def _codes(self) -> dict[str, str]:
         """The code of each column as SQL over its parsed cell."""
         found = {}
         for i, column in enumerate(self.schema.columns):
             wide = "UTINYINT" if column.cardinality <= 256 else "USMALLINT"
-            code = f"coalesce({_code(f'v{i}', column)}, {_missing_code(column)})"
+            code = f"coalesce({_code(f'v{i}', column)}, {missing_code(column)})"
             found[column.name] = f"CAST({code} AS {wide})"
         return found
 
@@ -70,23 +73,27 @@ class Encoder:
         for i, column in enumerate(self.schema.columns):
             if column.bounds is not None:
                 low, high = column.bounds
-                given = column.missing == "value"
-                fill = _real(column.missing_value if given else low + (high - low) / 2)
                 clamped = f"least(greatest(v{i}, {_real(low)}), {_real(high)})"
-                found[column.name] = f"CASE WHEN v{i} IS NULL THEN {fill} ELSE {clamped} END"
+                absent = _real(fill(column))
+                found[column.name] = f"CASE WHEN v{i} IS NULL THEN {absent} ELSE {clamped} END"
         return found
 
-    def _read(self, source: Source, wanted: dict[str, str]) -> Arrays:
+    def _read(self, source: Source, wanted: dict[str, str], plainly: Plainly) -> Arrays:
         """All rows. What fails here is the machine or the file, not a cell; and since a message
         might quote one all the same, there is one constant text."""
         try:
-            with connection() as con:
+            with ExitStack() as stack:
                 item = source.attach()
                 if item is not None:
-                    return self._select(con, item, wanted)
-                parts = []
+                    return self._select(stack.enter_context(connection()), item, wanted)
+                con, parts = None, []
                 for block in source.blocks(tuple(self.positions.values())):
-                    con.register("block", block)
+                    cells = [block[f"c{self.positions[name]}"] for name in self.schema.names]
+                    if plain.is_plain(self.schema.columns, cells):
+                        parts.append(plainly(self.schema.columns, cells))
+                        continue
+                    con = con or stack.enter_context(connection())
+                    con.register("block", {name: _spread(each) for name, each in block.items()})
                     parts.append(self._select(con, "block", wanted))
             return {name: _joined([part[name] for part in parts]) for name in wanted}
         except Exception:
@@ -109,6 +116,10 @@ class Encoder:
         return dict(zip(wanted, map(np.asarray, arrays.values()), strict=True))
 
 
+def _spread(cells: NDArray[Any] | Coded) -> NDArray[Any]:
+    return cells.spread() if isinstance(cells, Coded) else cells
+
+
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint8)
 
@@ -127,26 +138,6 @@ def _cell(con: Any, i: int, column: Column, name: str, kind: str) -> str:
     # trimming costs more than matching, so only what does not match is trimmed
     trimmed = f"trim({text}, {_quoted(SPACES)})"
     return f"enum_code(coalesce(TRY_CAST({text} AS level{i}), TRY_CAST({trimmed} AS level{i})))"
-
-
-def spellings(levels: tuple[str, ...]) -> dict[str, int]:
-    """Every text that means a level, and the code of that level; the levels come first."""
-    found = {level: code for code, level in enumerate(levels)}
-    for code, level in enumerate(levels):
-        if level.lower() in ("true", "false"):
-            for text in (level.lower(), level.capitalize(), level.upper()):
-                found.setdefault(text, code)
-        try:
-            number = float(level)
-        except ValueError:
-            continue
-        if math.isfinite(number):
-            found.setdefault(repr(number), code)
-            if number.is_integer():
-                found.setdefault(str(int(number)), code)
-            if number == 0:
-                found.setdefault("-0.0", code)
-    return found
 
 
 def _code(cell: str, column: Column) -> str:
@@ -168,16 +159,6 @@ def _bin(value: str, cuts: tuple[float, ...], first: int) -> str:
     below = _bin(value, cuts[:half], first)
     above = _bin(value, cuts[half + 1 :], first + half + 1)
     return f"CASE WHEN {value} < {_real(cuts[half])} THEN {below} ELSE {above} END"
-
-
-def _missing_code(column: Column) -> int:
-    if column.missing == "level":
-        return column.cardinality - 1
-    if column.missing == "drop":
-        return 0  # never used: the row is not there
-    if column.bounds is not None:
-        return sum(cut <= float(column.missing_value or 0) for cut in column.cuts)
-    return column.levels.index(str(column.missing_value))
 
 
 def _parsed(name: str) -> str:

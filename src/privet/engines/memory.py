@@ -8,6 +8,7 @@ rows about ten times less often than one pass per table.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.errors import SchemaError
 from privet.schema import Schema
 
 Integers = NDArray[np.int64]
@@ -55,8 +57,32 @@ class MemoryRows:
     def __reduce__(self) -> str:
         raise TypeError("rows stay inside the vault")
 
+    def sampled(self, keep: int) -> MemoryRows:
+        """A secret sample, in which each row is by itself with probability ``keep`` / 2^32.
+
+        The operating system draws it when codes are first asked for. Numbers are read apart
+        and perhaps in another order, so they would be another sample: there are none.
+        """
+
+        def codes() -> Codes:
+            words = np.frombuffer(os.urandom(4 * self._length), dtype=np.uint32)
+            return {name: column[words < keep] for name, column in self._codes.items()}
+
+        return MemoryRows(self._schema, codes, _no_numbers)
+
+    @cached_property
+    def _whole(self) -> Integers | None:
+        """The table of all columns, if it is small: all others are sums over its axes."""
+        cells = prod(column.cardinality for column in self._schema.columns)
+        return self._count(self._schema.names) if cells <= BLOCK_CELLS else None
+
     def counts(self, columns: tuple[str, ...]) -> Integers:
         """Contingency table with one axis per column, in the order given."""
+        if not columns or len(set(columns)) < len(columns) or self._whole is None:
+            return self._count(columns)
+        return _margin(self._whole, [self._schema.names.index(name) for name in columns])
+
+    def _count(self, columns: tuple[str, ...]) -> Integers:
         shape = tuple(self._schema.column(name).cardinality for name in columns)
         if not columns:
             return np.array(self._length, dtype=np.int64)
@@ -74,6 +100,8 @@ class MemoryRows:
 
     def table_batch(self, sets: Sequence[tuple[str, ...]]) -> list[Integers]:
         """The table of each set, counted together."""
+        if self._whole is not None:
+            return [self.counts(columns) for columns in sets]
         answers: dict[tuple[str, ...], Integers] = {}
         plain = {s for s in sets if not s or len(set(s)) < len(s)}
         for columns in plain:
@@ -99,6 +127,10 @@ class MemoryRows:
         for start in range(0, len(chosen[0]) if chosen else 0, BLOCK_ROWS):
             part = [column[start : start + BLOCK_ROWS] for column in chosen]
             yield np.stack(part, axis=1)
+
+
+def _no_numbers() -> Numbers:
+    raise SchemaError("a secret sample has no numbers, only tables; leave --subsample away")
 
 
 def _key_type(cells: int) -> np.dtype[Any]:

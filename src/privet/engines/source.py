@@ -28,11 +28,11 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from privet.engines.cells import TYPES, as_array, as_texts
+from privet.engines.cells import TYPES, Coded, as_array, as_texts
 from privet.errors import DataError
 from privet.schema import Schema, did_you_mean
 
-Block = dict[str, NDArray[Any]]
+Block = dict[str, NDArray[Any] | Coded]
 
 BLOCK_ROWS = 100_000
 HEADER_LIMIT = 1 << 24

@@ -165,12 +165,15 @@ class TableEvidence:
         out[missing] = 0.0
         return out, np.where(found, layer.variances[at], 0.0)
 
-    def coefficients(self, sets: Indices) -> tuple[Floats, dict[tuple[int, ...], Floats]]:
+    def coefficients(
+        self, sets: Indices, apart: bool = False
+    ) -> tuple[Floats, dict[tuple[int, ...], Floats]]:
         """Total and components of all subsets of sets of one shape, as one array per set (for a
         stack: all sets of the first replica, then of the next).
 
         Index 0 of an axis means that the column was summed out. Also returned: the variance of
-        each subset (given by positions within the set), one number per set.
+        each subset (given by positions within the set), one number per set. ``apart`` leaves out
+        (as zero) what holds the first two columns and any other.
         """
         size = sets.shape[1]
         shape = tuple(self.cardinalities[i] for i in sets[0])
@@ -180,6 +183,8 @@ class TableEvidence:
         variances: dict[tuple[int, ...], Floats] = {(): np.full(len(sets), self.rows_variance)}
         for order in range(1, size + 1):
             for subset in combinations(range(size), order):
+                if apart and order > 2 and subset[:2] == (0, 1):
+                    continue
                 values, variances[subset] = self.blocks(sets[:, subset])
                 inside = (slice(1, None) if i in subset else 0 for i in range(size))
                 where: tuple[Any, ...] = (..., *inside)

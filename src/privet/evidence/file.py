@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from privet.box_query import BoxMoments
 from privet.errors import EvidenceError, PrivetError
 from privet.evidence import decisions
 from privet.evidence.decisions import Decisions
+from privet.evidence.weights import Weights
 from privet.lingam_query import CausalOrder
 from privet.moment_queries import Locations, Moments
 from privet.queries import Components, Release, Tables
@@ -28,8 +30,10 @@ KINDS: dict[Any, str] = {
     Tables: "counts",
     Locations: "moments",
     Moments: "moments",
+    BoxMoments: "box moments",
     CausalOrder: "a causal order",
     Decisions: "decisions",
+    Weights: "weights",
 }
 
 
@@ -97,9 +101,9 @@ def _from_dict(document: dict[str, Any]) -> Saved:
 
 def _exact(release: Release, schema: Schema) -> bool:
     """Whether an answer that the rows can change has no noise."""
-    if isinstance(release.query, Tables | CausalOrder):  # which are asked without privacy only
+    if isinstance(release.query, CausalOrder):  # which is asked without privacy only
         return True
-    if isinstance(release.query, Decisions):  # its answers were made private one by one
+    if isinstance(release.query, Decisions | Weights):  # made private answer by answer
         return release.mechanism.startswith("Exact")
     silent = release.variance == 0 and release.query.l2_squared(schema) != 0
     return silent or release.mechanism.startswith("Exact")
@@ -107,7 +111,8 @@ def _exact(release: Release, schema: Schema) -> bool:
 
 def _check_answer(release: Release, schema: Schema) -> None:
     """What no data can have answered; the file may come from anywhere."""
-    if isinstance(release.query, Tables) and (release.values < 0).any():
+    exact = release.variance == 0
+    if isinstance(release.query, Tables) and exact and (release.values < 0).any():
         raise ValueError("a negative count")
     if isinstance(release.query, Decisions):
         decisions.read(release, len(schema.columns))

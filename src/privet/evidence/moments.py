@@ -37,6 +37,8 @@ CONSTANT = NORM // 6  # carries the means; more would take room from the moments
 REACH, FAR_REACH = 8.0, 64.0  # deviations beyond which a number is clipped: private, exact
 DIRECTION = 1.0  # a radius below which there is no row: only directions are left
 NARROWEST = 0.3  # deviation, in bins, below which a histogram shows one full bin
+SURELY = 3.0  # deviations of its noise by which a variance must exceed 0
+OFF_CENTRE = 3.0  # squared distance from the centre, in variances, at which a column is lost
 SMALLEST = 0.05  # eigenvalue of a covariance in its metric, compared with the mean one
 
 
@@ -74,7 +76,7 @@ class MomentEvidence:
         return MomentEvidence(
             names=last.query.columns,
             rows=row_count(last),
-            covariance=inverse @ covariance @ inverse.T,
+            covariance=_apart(inverse @ covariance @ inverse.T, unseen(last)),
             metric=inverse @ inverse.T,
             noise=noise,
             spread=(p + 2) / p if last.query.radius == DIRECTION else 1.0,
@@ -195,6 +197,29 @@ def planned_noise(schema: Schema, rows: int, budget: Fraction) -> float:
     moved = standardised(schema.names, np.zeros(p), np.ones(p)).l2_squared(schema)
     length = NORM**2 - CONSTANT**2  # squared, of every row
     return float(moved / (2 * budget * FINAL)) / (PAIR * rows * length / (p + 2)) ** 2
+
+
+def unseen(release: Release) -> NDArray[np.bool_]:
+    """The columns that can carry no edge, because nothing is known of how they vary: noise alone
+    may have made their variance, or they lie far from their centre, compared with it. Then a row's
+    direction tells where they lie and how far out the *other* columns are, and would join them to
+    whatever else is not quite at its centre.
+
+    Such a column is constant, or nearly, or its bounds are very much too wide.
+    """
+    covariance, mean = centred(release)
+    back = np.linalg.inv(linear_map(release.query))
+    variance = np.einsum("ij,jk,ik->i", back, covariance, back)
+    doubt = np.sqrt(2 * release.variance) / (PAIR * row_count(release)) * (back**2).sum(axis=1)
+    off_centre = (back @ mean) ** 2 * (release.query.radius == DIRECTION)  # whole rows lose nothing
+    out: NDArray[np.bool_] = variance < SURELY * doubt + off_centre / OFF_CENTRE
+    return out
+
+
+def _apart(covariance: Floats, columns: NDArray[np.bool_]) -> Floats:
+    """The same, with these columns uncorrelated with all others."""
+    joined = ~(columns[:, None] | columns) | np.eye(len(columns), dtype=bool)
+    return np.where(joined, covariance, 0.0)
 
 
 def linear_map(query: Moments) -> Floats:

@@ -14,6 +14,8 @@ filter enforces (``proofs/filter.md``).
 
 from __future__ import annotations
 
+from math import comb
+
 from privet.errors import MethodError
 from privet.evidence.moments import (
     FINAL,
@@ -35,10 +37,11 @@ MOST_COLUMNS = 400
 
 
 def check(schema: Schema, settings: Settings) -> None:
-    if len(schema.columns) > MOST_COLUMNS:
+    size = len(schema.columns)
+    if size > MOST_COLUMNS:
         raise MethodError(
-            f"the schema has {len(schema.columns)} columns; moments serve up to "
-            f"{MOST_COLUMNS}, because all pairs are measured; leave some columns out of the schema"
+            f"the schema has {size} columns; moments serve up to {MOST_COLUMNS}, because all pairs "
+            f"are measured, here {comb(size, 2):,}; leave some columns out of the schema"
         )
     for column in schema.columns:
         if column.missing == "level":
@@ -48,8 +51,8 @@ def check(schema: Schema, settings: Settings) -> None:
             )
     if not 0 <= settings.max_order <= WIDEST:
         raise MethodError(
-            f"--max-order is {settings.max_order}; separators are formed of 0 to {WIDEST} "
-            "columns; use one of these"
+            f"--max-order is {settings.max_order}; separators are formed of the {WIDEST} strongest "
+            f"neighbours of a column, so no budget buys larger ones; use 0 to {WIDEST}"
         )
 
 

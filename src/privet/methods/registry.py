@@ -47,8 +47,8 @@ class Settings:
     statistic: str = "auto"
     cap: int | None = None
     subsample: float | None = None
-    beta1: float = 0.5
-    beta2: float = 0.5
+    beta1: float = 0.1
+    beta2: float = 0.1
     steps: int | None = None
     schedule: str = "multiplicative"
     seed: int = 0

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privet.ci.tables import TableJudge
-from privet.contrasts import GRID
+from privet.contrasts import GRID, contrasts
 from privet.errors import MethodError
 from privet.evidence.components import TableEvidence, components_query
 from privet.methods.registry import Settings
@@ -44,14 +45,14 @@ def check(schema: Schema, settings: Settings) -> None:
     if not 0 <= settings.max_order <= 2:
         raise MethodError(
             f"--max-order is {settings.max_order}; interactions of three columns are measured, "
-            "which serve separators of 0, 1 or 2 columns. Larger ones would need interactions of "
-            "four columns, which would take their share of the budget from all the others and "
-            "are not measured; use 0, 1 or 2"
+            f"which serve separators of 0, 1 or 2 columns. {_dearer(schema, settings.max_order)}; "
+            "use 0, 1 or 2"
         )
-    if len(schema.columns) > MOST_COLUMNS:
+    size = len(schema.columns)
+    if size > MOST_COLUMNS:
         raise MethodError(
-            f"the schema has {len(schema.columns)} columns; tables serve up to {MOST_COLUMNS}, "
-            "because all pairs are measured; leave some columns out of the schema"
+            f"the schema has {size} columns; tables serve up to {MOST_COLUMNS}, because all pairs "
+            f"are measured, here {comb(size, 2):,}; leave some columns out of the schema"
         )
     for column in schema.columns:
         if column.cardinality > MOST_LEVELS:
@@ -60,6 +61,26 @@ def check(schema: Schema, settings: Settings) -> None:
                 f"{MOST_LEVELS}, since more leave no power; list fewer levels with missing = "
                 "\"level\" for all others, or use fewer bins"
             )
+
+
+def _dearer(schema: Schema, order: int) -> str:
+    """What larger separators would cost: how many sets they need, and how much louder the noise
+    of all that is measured would be if these were measured as well as the pairs."""
+    size, width = len(schema.columns), max(order + 1, 4)
+    sets = sum(comb(size, k) for k in range(4, min(width, size) + 1))
+    if not sets:
+        return f"Larger ones need more columns than the {size} of this schema"
+    weights = np.ones(1)  # those of all sets of 0, 1, 2... columns; a set's is a product
+    for column in schema.columns:
+        h = contrasts(column.cardinality, column.ordered)
+        reach = float((h**2).sum(axis=0).max()) / GRID**2
+        weights = np.convolve(weights, [1.0, reach])[: width + 1]
+    louder = np.sqrt(1 + weights[4:].sum() / weights[:3].sum())
+    return (
+        f"Larger ones need interactions of {'4' if width == 4 else f'4 to {width}'} columns, of "
+        f"which there are {sets:,} here; all of these on the same budget would make Gaussian noise "
+        f"{louder:,.1f} times as large"
+    )
 
 
 def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
@@ -71,6 +92,8 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     releases = _release(curator, first, FIRST_SHARE)
     settings.on_step("choosing triples", 0.2)
     wanted = _interesting(schema, releases)
+    if releases[0].variance == 0:  # without privacy nothing is gained by measuring twice
+        wanted = [members for members in wanted if len(members) > 2]
     settings.on_step("measuring triples", 0.3)
     return releases + _release(curator, wanted, 1 - FIRST_SHARE)
 

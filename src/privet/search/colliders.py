@@ -69,6 +69,9 @@ class _Orientation:
     wanted: list[tuple[int, int, int]]
     allowed: Bools
     parents: list[set[int]]
+    touching: list[list[int]]  # the edges of each node, by their place
+    gains: list[float]  # what turning each edge would add, but for edges of stale nodes
+    stale: set[int]
     value: float = 0.0
 
     @staticmethod
@@ -82,7 +85,12 @@ class _Orientation:
         order = np.argsort(-weights, kind="stable")
         wanted = [(i, k, j) for i, k, j in triples[order[weights[order] > 0]].tolist()]
         edges = [(x, y) for x, y in np.argwhere(np.triu(adjacent)).tolist()]
-        return _Orientation(edges, weight, wanted, allowed, [set() for _ in range(size)])
+        touching = [[at for at, edge in enumerate(edges) if k in edge] for k in range(size)]
+        return _Orientation(
+            edges, weight, wanted, allowed,
+            parents=[set() for _ in range(size)],
+            touching=touching, gains=[0.0] * len(edges), stale=set(),
+        )  # fmt: skip
 
     def start(self, rng: np.random.Generator) -> None:
         """A random order of the columns that puts each cause that is settled first."""
@@ -104,6 +112,7 @@ class _Orientation:
             first, last = (x, y) if place[x] < place[y] else (y, x)
             self.parents[last].add(first)
         self.value = sum(self._node(k) for k in range(size))
+        self.stale = set(range(size))
 
     def _node(self, k: int) -> float:
         weight, parents = self.weight[k], sorted(self.parents[k])
@@ -135,21 +144,27 @@ class _Orientation:
         self.value += self._gain(parent, child)
         self.parents[child].remove(parent)
         self.parents[parent].add(child)
+        self.stale |= {parent, child}
 
     def climb(self) -> None:
         while self._best_turn() or self._best_collider():
             pass
 
     def _best_turn(self) -> bool:
-        arrows = [(x, y) if x in self.parents[y] else (y, x) for x, y in self.edges]
-        gains = [(self._gain(*arrow), arrow) for arrow in arrows]
-        for gain, arrow in sorted(gains, key=lambda pair: -pair[0]):
-            if gain <= 1e-9:
-                return False
+        for at in {at for node in self.stale for at in self.touching[node]}:
+            self.gains[at] = self._gain(*self._arrow(at))
+        self.stale.clear()
+        hopeful = [(-gain, at) for at, gain in enumerate(self.gains) if gain > 1e-9]
+        for _, at in sorted(hopeful):
+            arrow = self._arrow(at)
             if self._can_turn(*arrow):
                 self._turn(*arrow)
                 return True
         return False
+
+    def _arrow(self, at: int) -> tuple[int, int]:
+        x, y = self.edges[at]
+        return (x, y) if x in self.parents[y] else (y, x)
 
     def _best_collider(self) -> bool:
         """Turn the one or two arrows that a wanted collider lacks, if that pays."""
