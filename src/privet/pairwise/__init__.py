@@ -1,0 +1,1 @@
+"""Which of two columns causes the other: algorithms on numbers and on tables of noisy counts."""
