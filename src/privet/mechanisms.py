@@ -30,6 +30,7 @@ from privet.errors import BudgetError, MethodError
 Integers = NDArray[np.int64]
 
 BLOCK = 10_000  # draws per thread; OpenDP takes about 10 microseconds for each
+FIRST_BATCH = 2  # draws ahead of a sieve at first; each further batch is twice as large
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,12 +171,15 @@ class AboveThreshold:
 
 
 class Sieve:
-    """A run of AboveThreshold. It keeps the noisy threshold, which must stay secret."""
+    """A run of AboveThreshold. It keeps the noisy threshold, which must stay secret, and so must
+    the noise that it has drawn ahead: a draw for many scores costs little more than for one."""
 
-    __slots__ = ("_left", "_scale", "_threshold")
+    __slots__ = ("_ahead", "_batch", "_left", "_scale", "_threshold")
 
     def __init__(self, threshold: int, scale: float, positives: int) -> None:
         self._threshold, self._scale, self._left = threshold, scale, positives
+        self._ahead: list[int] = []
+        self._batch = FIRST_BATCH
 
     def __repr__(self) -> str:
         return "Sieve(exhausted)" if self.exhausted else "Sieve(running)"
@@ -190,9 +194,15 @@ class Sieve:
                 "this run has said yes as often as it was paid for; "
                 "start another one, or pay for more positives"
             )
-        answer = bool(_laplace(self._scale)([int(score)])[0] >= self._threshold)
+        answer = int(score) + self._noise() >= self._threshold
         self._left -= answer
         return answer
+
+    def _noise(self) -> int:
+        if not self._ahead:
+            self._ahead = list(_laplace(self._scale)([0] * self._batch))
+            self._batch = min(2 * self._batch, BLOCK)
+        return self._ahead.pop()
 
 
 @dataclass(frozen=True, kw_only=True)

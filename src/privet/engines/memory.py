@@ -9,7 +9,8 @@ rows about ten times less often than one pass per table.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -26,7 +27,24 @@ Numbers = Mapping[str, NDArray[np.float64]]
 
 BLOCK_ROWS = 1 << 16  # a block of rows and its keys stay in the cache
 BLOCK_CELLS = 1 << 12  # and so does its table
+KEPT = 64  # blocks that are kept for later questions
+FEW = 4  # sets that are looked up one by one
+ANSWERED_CELLS = 1 << 20  # of tables that are kept for the same question: 8 MB
 CANDIDATES = 1 << 11  # how many waiting sets are considered at a time, to bound the planning
+
+
+class _Block:
+    """A table of some columns, from which those of fewer columns are summed up."""
+
+    def __init__(self, names: tuple[str, ...], table: Integers) -> None:
+        self._at = {name: i for i, name in enumerate(names)}
+        self._table = table
+
+    def keys(self) -> KeysView[str]:
+        return self._at.keys()
+
+    def margin(self, columns: tuple[str, ...]) -> Integers:
+        return _margin(self._table, [self._at[name] for name in columns])
 
 
 class MemoryRows:
@@ -42,6 +60,10 @@ class MemoryRows:
         self._load_codes = load_codes
         self._load_numbers = load_numbers
         self._numbers: Numbers | None = None
+        self._kept: deque[_Block] = deque(maxlen=KEPT)
+        self._lately = list(schema.names)
+        self._answers: dict[tuple[str, ...], Integers] = {}
+        self._answered = 0  # cells of these
 
     @cached_property
     def _codes(self) -> Codes:
@@ -70,17 +92,30 @@ class MemoryRows:
 
         return MemoryRows(self._schema, codes, _no_numbers)
 
-    @cached_property
-    def _whole(self) -> Integers | None:
-        """The table of all columns, if it is small: all others are sums over its axes."""
-        cells = prod(column.cardinality for column in self._schema.columns)
-        return self._count(self._schema.names) if cells <= BLOCK_CELLS else None
-
     def counts(self, columns: tuple[str, ...]) -> Integers:
         """Contingency table with one axis per column, in the order given."""
-        if not columns or len(set(columns)) < len(columns) or self._whole is None:
+        if not columns or len(set(columns)) < len(columns):
             return self._count(columns)
-        return _margin(self._whole, [self._schema.names.index(name) for name in columns])
+        block = next((kept for kept in self._kept if kept.keys() >= set(columns)), None)
+        if block is None:
+            block = _Block(names := self._grown(columns), self._count(names))
+            self._kept.appendleft(block)
+        return block.margin(columns)
+
+    def _grown(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """These columns and those asked for lately, as many as fit: counting a larger block takes
+        little longer, and the next question is likely to be about some of them."""
+        grown, cells = list(columns), prod(map(self._levels, columns))
+        self._lately = [*columns, *(name for name in self._lately if name not in columns)]
+        for name in self._lately:
+            more = cells * self._levels(name)
+            if name not in columns and more <= BLOCK_CELLS:
+                grown.append(name)
+                cells = more
+        return tuple(grown)
+
+    def _levels(self, name: str) -> int:
+        return self._schema.column(name).cardinality
 
     def _count(self, columns: tuple[str, ...]) -> Integers:
         shape = tuple(self._schema.column(name).cardinality for name in columns)
@@ -100,8 +135,18 @@ class MemoryRows:
 
     def table_batch(self, sets: Sequence[tuple[str, ...]]) -> list[Integers]:
         """The table of each set, counted together."""
-        if self._whole is not None:
-            return [self.counts(columns) for columns in sets]
+        fresh = [s for s in dict.fromkeys(sets) if s not in self._answers]
+        counted = self._counted(fresh) if len(fresh) > FEW else {s: self.counts(s) for s in fresh}
+        tables = [counted[s] if s in counted else self._answers[s] for s in sets]
+        self._answered += sum(table.size for table in counted.values())
+        if self._answered > ANSWERED_CELLS:
+            self._answers, self._answered = {}, 0
+        else:
+            self._answers |= counted
+        return tables
+
+    def _counted(self, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Integers]:
+        """Many tables, as few large blocks."""
         answers: dict[tuple[str, ...], Integers] = {}
         plain = {s for s in sets if not s or len(set(s)) < len(s)}
         for columns in plain:
@@ -109,13 +154,13 @@ class MemoryRows:
         names = self._schema.names
         sizes = np.log2([column.cardinality for column in self._schema.columns])
         where = {name: i for i, name in enumerate(names)}
-        wanted = [s for s in dict.fromkeys(sets) if s not in plain]
+        wanted = [s for s in sets if s not in plain]
         places = [[where[name] for name in columns] for columns in wanted]
         for block, covered in plan(places, sizes):
-            table = self.counts(tuple(names[i] for i in block))
+            table = self._count(tuple(names[i] for i in block))
             for i in covered:
                 answers[wanted[i]] = _margin(table, [block.index(j) for j in places[i]])
-        return [answers[columns] for columns in sets]
+        return answers
 
     def numbers(self, columns: tuple[str, ...]) -> Iterator[NDArray[np.float64]]:
         """Blocks (rows x columns) of clamped numbers; a missing one has its declared value,
