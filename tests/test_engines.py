@@ -563,3 +563,32 @@ def test_one_broken_cell_does_not_respell_the_other_column() -> None:
     for first in (sound, broken):
         table = pyarrow.table({"x": first, "y": values})
         assert sorted(row[1] for row in codes(table, schema)) == [0, 2]
+
+
+def test_tables_asked_for_one_by_one_are_those_of_a_batch() -> None:
+    """Blocks and answers that are kept never change what is answered, in whatever order."""
+    rng = np.random.default_rng(3)
+    sizes = {f"c{i}": int(rng.integers(2, 9)) for i in range(9)}
+    columns = tuple(
+        Column(
+            name=name, kind="categorical", levels=tuple(map(str, range(k))),
+            missing="value", missing_value="0",
+        )
+        for name, k in sizes.items()
+    )  # fmt: skip
+    codes = {name: rng.integers(0, k, 500).astype(np.uint8) for name, k in sizes.items()}
+    schema = Schema(name="toy", columns=columns)
+    rows = MemoryRows(schema, lambda: codes, dict)
+    names = list(sizes)
+    for _ in range(300):
+        asked = [
+            tuple(rng.permutation(names)[: rng.integers(0, 5)].tolist())
+            for _ in range(int(rng.integers(1, 12)))
+        ]
+        for members, table in zip(asked, rows.table_batch(asked), strict=True):
+            expected = np.zeros([sizes[name] for name in members], dtype=np.int64)
+            if members:
+                np.add.at(expected, tuple(codes[name] for name in members), 1)
+            else:
+                expected = np.array(500)
+            assert np.array_equal(table, expected)
