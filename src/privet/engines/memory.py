@@ -59,7 +59,7 @@ class MemoryRows:
         self._schema = schema
         self._load_codes = load_codes
         self._load_numbers = load_numbers
-        self._numbers: Numbers | None = None
+        self._numbers: Numbers | Codes | None = None
         self._kept: deque[_Block] = deque(maxlen=KEPT)
         self._lately = list(schema.names)
         self._answers: dict[tuple[str, ...], Integers] = {}
@@ -165,13 +165,13 @@ class MemoryRows:
     def numbers(self, columns: tuple[str, ...]) -> Iterator[NDArray[np.float64]]:
         """Blocks (rows x columns) of clamped numbers; a missing one has its declared value,
         or the middle of its bounds where missing is a level of its own. A column without
-        numbers gives its codes, if another has numbers."""
-        if self._numbers is None:
-            self._numbers = self._load_numbers()
+        numbers gives its codes."""
+        if self._numbers is None:  # of a table without any numbers, there are the codes
+            self._numbers = self._load_numbers() or self._codes
         chosen = [self._numbers[name] for name in columns]
         for start in range(0, len(chosen[0]) if chosen else 0, BLOCK_ROWS):
             part = [column[start : start + BLOCK_ROWS] for column in chosen]
-            yield np.stack(part, axis=1)
+            yield np.stack(part, axis=1).astype(np.float64, copy=False)
 
 
 def _no_numbers() -> Numbers:
