@@ -23,6 +23,7 @@ from privet.commands import (
     ledger,
     local,
     methods,
+    orient,
     plan,
     randomize,
     schema,
@@ -32,8 +33,8 @@ from privet.errors import PrivetError
 from privet.output import NOTE
 
 COMMANDS = (
-    schema, plan, discover, randomize, local, compare, simulate, datasets, ledger, methods, bench,
-    convert,
+    schema, plan, discover, orient, randomize, local, compare, simulate, datasets, ledger,
+    methods, bench, convert,
 )  # fmt: skip
 
 

@@ -25,21 +25,21 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "prior"),
     ("graph", "output"),
     ("schema", "schema_text", "contrasts", "accounting"),
-    ("account", "ledger_file", "queries", "statistics", "ridge", "mechanisms", "engines",
-     "networks", "draft", "tuebingen"),
+    ("account", "ledger_file", "queries", "statistics", "ridge", "pairwise", "mechanisms",
+     "engines", "networks", "draft", "tuebingen"),
     ("ledger", "moment_queries", "box_query", "distance_query", "gradient_query", "statistic_queries", "lingam_query", "simulate",
      "pair_queries", "datasets", "local"),
-    ("anm_query",),
+    ("anm_query", "pair_scores_query"),
     ("residual_queries",),
     ("tested_queries",),
     ("vault", "evidence"),
     ("trust", "ci", "certificate"),
-    ("scores", "pairwise"),
+    ("scores",),
     ("search",),
     ("published",),
-    ("methods", "report"),
-    ("discovery", "options"),
-    ("discover",),
+    ("methods", "orientation", "report"),
+    ("discovery", "orientations", "options", "front"),
+    ("discover", "orient"),
     ("bench",),
     ("commands",),
     ("cli",),
@@ -50,10 +50,10 @@ TOGETHER = {("schema", "schema_text"), ("schema_text", "schema")}
 # Who may know the vault and the ledger: the trust models, the front door and the ledger command.
 MAY_IMPORT = {
     "vault": {"trust"},
-    "ledger": {"vault", "trust", "discover", "commands"},
+    "ledger": {"vault", "trust", "discover", "orient", "commands"},
     "engines": {"vault", "local"},  # a device is the vault of its own row
     "opendp": {"mechanisms"},
-    "trust": {"published", "methods", "discover"},
+    "trust": {"published", "methods", "orientation", "discover", "orient"},
 }
 # The files that the promise rests on; none of them may use a generator that can be seeded.
 PRIVATE_SIDE = (

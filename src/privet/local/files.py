@@ -1,0 +1,184 @@
+"""Reports of many people from a CSV file of answers, a block of rows at a time.
+
+This is for whoever holds answers and may randomise them, and for trying things out: a device has
+one row and calls ``Randomizer.report``.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import tempfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.engines.source import Block, Source, open_source
+from privet.errors import DataError, OutputError
+from privet.local.protocol import RESERVED, Protocol
+from privet.local.randomizer import Randomizer
+from privet.schema import did_you_mean
+
+PROTOCOL_FILE = "protocol.json"
+KINDS = (".csv", ".parquet")
+
+Columns = dict[str, NDArray[Any]]  # of a block of reports
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """The files of one run."""
+
+    reports: Path
+    protocol: Path
+    rows: int
+
+
+def randomize_file(
+    answers: str | Path,
+    protocol: Protocol,
+    output: str | Path,
+    *,
+    person: str | None = None,
+    force: bool = False,
+) -> Written:
+    """One report per row of a CSV file, and the protocol beside the reports.
+
+    ``person`` names the column that says whose row it is; with it, memory grows by some 300 bytes
+    per person, to know who has reported. Rows without such a name are different people.
+    """
+    names = ("protocol", *(() if person is None else ("person",)), *protocol.report_columns)
+    reports = _checked(Path(output), protocol, names, force)
+    source, positions = open_source(Path(answers), protocol.schema)
+    if source.attach() is not None:
+        raise DataError(f"{source.label} is a Parquet file; save the answers as CSV")
+    at = None if person is None else _person(source, person)
+    blocks = _blocks(Randomizer(protocol), source, list(positions.values()), at)
+    write = _write_csv if reports.suffix == ".csv" else _write_parquet
+    folder = reports.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".privet-") as scratch:
+            made = Path(scratch) / reports.name
+            rows = write(names, blocks, made)
+            (Path(scratch) / PROTOCOL_FILE).write_text(protocol.to_json(), encoding="utf-8")
+            os.replace(Path(scratch) / PROTOCOL_FILE, folder / PROTOCOL_FILE)
+            os.replace(made, reports)
+    except OSError as error:
+        raise OutputError(
+            f"cannot write {str(reports)!r} ({error.strerror}); choose another place"
+        ) from None
+    return Written(reports=reports, protocol=folder / PROTOCOL_FILE, rows=rows)
+
+
+def _checked(reports: Path, protocol: Protocol, names: tuple[str, ...], force: bool) -> Path:
+    """The file of reports, if it may be written."""
+    if reports.suffix not in KINDS:
+        raise OutputError(
+            f"{str(reports)!r} does not say what to write; name a file that ends in "
+            f"{' or '.join(KINDS)}"
+        )
+    beside = reports.parent / PROTOCOL_FILE
+    for path in (reports, beside):
+        if path.is_dir():
+            raise OutputError(f"{str(path)!r} is a folder; choose another name for the output")
+    if reports.exists() and not force:
+        raise OutputError(
+            f"{str(reports)!r} exists; choose another name, or use --force to replace it"
+        )
+    if beside.exists() and not force and beside.read_bytes() != protocol.to_json().encode():
+        raise OutputError(
+            f"{str(beside)!r} is another protocol, and reports of two do not mix; choose another "
+            f"folder, or use --force to replace it"
+        )
+    if reports.suffix == ".parquet" and len({name.casefold() for name in names}) < len(names):
+        raise OutputError(
+            "two columns differ in upper and lower case only, which a Parquet file does not tell "
+            "apart here; write the reports as .csv, or rename one"
+        )
+    return reports
+
+
+def _person(source: Source, name: str) -> int:
+    if name not in source.header:
+        raise DataError(
+            f"column {name!r}, which should say whose row it is, is not in the header of "
+            f"{source.label}{did_you_mean(name, source.header)}; name another, or none"
+        )
+    return source.header.index(name)
+
+
+def _blocks(
+    randomizer: Randomizer, source: Source, positions: list[int], person: int | None
+) -> Iterator[Columns]:
+    wanted = positions if person is None else [*positions, person]
+    try:
+        for block in source.blocks(wanted):
+            cells = {name: list(column.tolist()) for name, column in _arrays(block)}
+            texts = [cells[f"c{i}"] for i in positions]
+            made = {"protocol": _objects([randomizer.protocol.id] * len(texts[0]))}
+            people = None
+            if person is not None:
+                people = [(text or "").strip() or None for text in cells[f"c{person}"]]
+                made["person"] = _objects(people)
+            yield made | randomizer.report_texts(texts, people)
+    except (OSError, EOFError, csv.Error, zlib.error):
+        raise DataError(
+            "the answers could not be read to their end; check that the file is complete"
+        ) from None
+
+
+def _arrays(block: Block) -> Iterator[tuple[str, NDArray[Any]]]:
+    for name, column in block.items():
+        assert isinstance(column, np.ndarray)  # as every text file gives
+        yield name, column
+
+
+def _objects(texts: list[Any]) -> NDArray[Any]:
+    return np.array(texts, dtype=object)
+
+
+def _write_csv(names: tuple[str, ...], blocks: Iterator[Columns], path: Path) -> int:
+    rows = 0
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(names)
+        for block in blocks:
+            writer.writerows(zip(*(block[name].tolist() for name in names), strict=True))
+            rows += len(block["protocol"])
+    return rows
+
+
+def _write_parquet(names: tuple[str, ...], blocks: Iterator[Columns], path: Path) -> int:
+    """By way of a DuckDB file beside it, so that memory stays small."""
+    import duckdb
+
+    rows, plain = 0, [f"c{i}" for i in range(len(names))]
+    kinds = ["VARCHAR" if name in RESERVED else "BIGINT" for name in names]
+    try:
+        with duckdb.connect(str(path.with_suffix(".duckdb"))) as base:
+            base.execute("SET enable_progress_bar = false; SET memory_limit = '1GB'")
+            declared = ", ".join(map(" ".join, zip(plain, kinds, strict=True)))
+            base.execute(f"CREATE TABLE made ({declared})")
+            for block in blocks:
+                base.register("block", {c: block[n] for c, n in zip(plain, names, strict=True)})
+                base.execute("INSERT INTO made SELECT * FROM block")
+                base.unregister("block")
+                rows += len(block["protocol"])
+            picked = ", ".join(f"{c} AS {_quoted(n)}" for c, n in zip(plain, names, strict=True))
+            target = "'" + str(path).replace("'", "''") + "'"
+            base.execute(f"COPY (SELECT {picked} FROM made) TO {target} (FORMAT parquet)")
+    except duckdb.Error:
+        raise OutputError(
+            f"cannot write {path.name!r} as Parquet; is there space on the disk?"
+        ) from None
+    return rows
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
