@@ -104,6 +104,7 @@ METHODS = (
         check=sequential.check,
         measure=measure,
         search=decided.search,
+        alpha=sequential.usual_level,
         uses=frozenset({"statistic", "subsample", "beta1", "beta2"}),
         published=Published(measure=published.measure, why=published.WHY),
     ),

@@ -71,13 +71,18 @@ def check(schema: Schema, settings: Settings) -> None:
         )
 
 
+def usual_level(columns: int) -> float:
+    """The level of a test if none is asked for [found on random networks]."""
+    return 1 / columns**2
+
+
 def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     statistic = _statistic(settings)
     if curator.run is None:
         plain = "g2" if statistic == "distance" else statistic
         return sequential.exactly(curator, replace(settings, statistic=plain))
     schema = curator.schema
-    alpha = settings.alpha or 1 / len(schema.columns) ** 2  # [found on random networks]
+    alpha = settings.alpha or usual_level(len(schema.columns))
     releases: tuple[Release, ...] = ()
     scores: Scores = ByDistance(schema, alpha)
     if statistic != "distance":
@@ -231,6 +236,7 @@ METHODS = (
         check=check,
         measure=measure,
         search=decided.search,
+        alpha=usual_level,
         uses=frozenset({"statistic", "cap"}),
         published=Published(measure=published.measure, why=published.WHY),
     ),

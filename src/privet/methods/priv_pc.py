@@ -68,6 +68,7 @@ METHODS = (
         check=sequential.check,
         measure=measure,
         search=decided.search,
+        alpha=sequential.usual_level,
         uses=frozenset({"statistic", "cap", "subsample"}),
         published=Published(measure=published.priv_pc, why=published.WHY_PRIV_PC),
     ),

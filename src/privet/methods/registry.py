@@ -35,6 +35,9 @@ class Settings:
     what they ask for, ``cap`` how often they may (by their own count), ``subsample`` the share
     of rows that they look at, ``beta1`` and ``beta2`` the band of doubt of CURATE, ``steps`` and
     ``schedule`` how often a gradient is asked for and how the budget grows over these.
+
+    ``orient_pairs`` is the share of the budget that is kept for pairs of numeric columns which
+    the search joins without a direction.
     """
 
     alpha: float | None = None
@@ -51,6 +54,7 @@ class Settings:
     beta2: float = 0.1
     steps: int | None = None
     schedule: str = "multiplicative"
+    orient_pairs: float | None = None
     seed: int = 0
     replicas: int = 20
     on_step: Callable[[str, float], None] = _say_nothing
@@ -65,10 +69,13 @@ class Settings:
         given = {name: getattr(self, name) for name in SPECIAL}
         return {name: value for name, value in given.items() if value != getattr(Settings, name)}
 
-    def options(self, columns: int, uses: frozenset[str]) -> dict[str, Any]:
+    def options(self, columns: int, method: Method) -> dict[str, Any]:
         """What was asked of the search, for its certificate."""
-        always = {"alpha": self.level(columns), "max_order": self.max_order, "seed": self.seed}
-        return always | {name: v for name, v in self.special().items() if name in uses}
+        alpha = method.alpha(columns) if self.alpha is None else self.alpha
+        always = {"alpha": alpha, "max_order": self.max_order, "seed": self.seed}
+        if self.orient_pairs is not None:
+            always["orient_pairs"] = self.orient_pairs
+        return always | {name: v for name, v in self.special().items() if name in method.uses}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +118,7 @@ class Method:
     search: Callable[[Schema, tuple[Release, ...], Settings], Searched]
     graph: str = "cpdag"
     uses: frozenset[str] = frozenset()
+    alpha: Callable[[int], float] = default_level
     reason: str = "it searches exact statistics"
     published: Published | None = None
 

@@ -66,6 +66,10 @@ class Bars:
         return bound(self.statistic, self.schema)
 
 
+def usual_level(_columns: int) -> float:
+    return LEVEL
+
+
 def check(schema: Schema, settings: Settings) -> None:
     statistic = _statistic(settings)
     if statistic not in STATISTICS:

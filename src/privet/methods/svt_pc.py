@@ -49,6 +49,7 @@ METHODS = (
         check=sequential.check,
         measure=measure,
         search=decided.search,
+        alpha=sequential.usual_level,
         uses=frozenset({"statistic", "cap"}),
         published=Published(measure=published.svt_pc, why=published.WHY_SVT_PC),
     ),
