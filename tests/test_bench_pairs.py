@@ -27,13 +27,15 @@ class Answer:
     direction: str
 
 
-def orient(data: Any, schema: Any, *, cause_effect: Any, method: str, **options: Any) -> Answer:
+def orient(
+    data: Any, schema: Any, *, cause_effect: Any, method: str, **options: Any
+) -> tuple[Answer, ...]:
     """Says that the first column is the cause, or nothing; refuses what is not private."""
     assert set(data) == set(schema.names) and set(cause_effect) == set(schema.names)
     assert options == {"private": False} or set(options) == {"epsilon", "delta", "ledger"}
     if method == "rows" and "epsilon" in options:
         raise MethodError("it is not private")
-    return Answer("undecided" if method == "undecided" else "-->")
+    return (Answer("undecided" if method == "undecided" else "-->"),)
 
 
 @pytest.fixture(autouse=True)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from privet.graph.knowledge import Knowledge
     from privet.graph.metrics import compare
     from privet.ledger import Ledger
+    from privet.orient import orient
+    from privet.orientation.registry import Orientation
     from privet.schema import Adjacency, Column, Schema
     from privet.simulate import simulate, simulate_random
 
@@ -43,6 +45,7 @@ __all__ = [
     "Graph",
     "Knowledge",
     "Ledger",
+    "Orientation",
     "PrivetError",
     "Schema",
     "__version__",
@@ -50,6 +53,7 @@ __all__ = [
     "discover",
     "draft",
     "load_graph",
+    "orient",
     "plan",
     "save_graph",
     "simulate",
@@ -65,12 +69,14 @@ _HOME = {
     "Graph": "graph.graph:Graph",
     "Knowledge": "graph.knowledge:Knowledge",
     "Ledger": "ledger:Ledger",
+    "Orientation": "orientation.registry:Orientation",
     "PrivetError": "errors:PrivetError",
     "Schema": "schema:Schema",
     "compare": "graph.metrics:compare",
     "discover": "discover:discover",
     "draft": "draft:draft",
     "load_graph": "graph.io:load",
+    "orient": "orient:orient",
     "plan": "evidence.plan:plan",
     "save_graph": "graph.io:save",
     "simulate": "simulate:simulate",

@@ -162,7 +162,7 @@ class AnmScores:
     orders of residuals there is no such bound. There is one, 2 ``pairs`` and 4 (m - 1)
     ``pairs``, if no more than so many pairs of rows can change their order; that must be tested
     first (``tested_queries.RankStability``), and the vault's private doors sell these scores by
-    way of ``Passed`` only.
+    way of ``Passed``, once the ledger counts the δ of a test; until then not at all.
     """
 
     model: Anm

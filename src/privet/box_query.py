@@ -84,7 +84,7 @@ class BoxMoments:
         v = np.full((len(bounds) + 1, len(block)), float(GRID))
         for line, (low, high), x in zip(v[1:], bounds, block.T, strict=True):
             middle, half = low / 2 + high / 2, high / 2 - low / 2
-            with np.errstate(over="ignore", invalid="ignore"):  # no warning may depend on a row
+            with np.errstate(all="ignore"):  # no warning may depend on a row
                 share = (x - middle) / half
             line[:] = np.rint(np.clip(np.nan_to_num(share), -1.0, 1.0) * GRID)
         return v

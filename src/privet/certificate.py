@@ -135,7 +135,7 @@ def without_privacy(
     return Certificate(
         {
             "private": False,
-            "promise": f"Nothing is promised to anybody: the graph and the evidence come from "
+            "promise": f"Nothing is promised to anybody: the results and the evidence come from "
             f"{source}.",
             "reason": reason,
             "as_published": None

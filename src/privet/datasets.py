@@ -12,12 +12,14 @@ import hashlib
 import io
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from privet import tuebingen
 from privet.errors import DataError, OutputError
+from privet.networks.measured import CYTOMETRY, MEASURED, STATURE, Measured
 from privet.schema import Column, Schema, did_you_mean
 
 URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
@@ -142,6 +144,20 @@ DATASETS = (
         what="99 pairs of numeric columns of which one causes the other, a file each",
         source="Mooij et al. 2016, by way of the Causal Discovery Toolbox",
     ),
+    Dataset(
+        name=CYTOMETRY.name,
+        rows=7_466,
+        columns=len(CYTOMETRY.names),
+        what="proteins in human cells, logarithms of what was counted",
+        source="Sachs et al. 2005, by way of the Causal Discovery Toolbox",
+    ),
+    Dataset(
+        name=STATURE.name,
+        rows=934,
+        columns=len(STATURE.names),
+        what="heights of fathers, mothers and their grown children",
+        source="Galton 1886, by way of Rdatasets",
+    ),
 )
 
 
@@ -168,7 +184,10 @@ def fetch(
             f"there is no data set {name!r}{did_you_mean(name, names)}; choose one of "
             f"{', '.join(names)}"
         )
-    return (_fetch_adult if name == "adult" else _fetch_pairs)(Path(output), source, force)
+    ways: dict[str, Callable[[Path, str | Path | None, bool], Fetched]]
+    ways = {"adult": _fetch_adult, tuebingen.FOLDER: _fetch_pairs}
+    ways |= {table.name: partial(_fetch_measured, table) for table in MEASURED}
+    return ways[name](Path(output), source, force)
 
 
 def _fetch_adult(folder: Path, source: str | Path | None, force: bool) -> Fetched:
@@ -177,6 +196,18 @@ def _fetch_adult(folder: Path, source: str | Path | None, force: bool) -> Fetche
     contents = _archive(URL, SHA256, source)
     rows = [row for content in contents for row in adult_rows(content)]
     _write({files.data: _csv(rows), files.schema: adult_schema().to_toml()})
+    return files
+
+
+def _fetch_measured(
+    table: Measured, folder: Path, source: str | Path | None, force: bool
+) -> Fetched:
+    files = Fetched(
+        data=folder / f"{table.name}.csv", schema=folder / f"{table.name}.schema.toml"
+    )
+    _check_free((files.data, files.schema), force)
+    content = _content(table.url, table.file, (table.file,), source)
+    _write({files.data: table.made(content), files.schema: table.schema().to_toml()})
     return files
 
 
@@ -223,7 +254,7 @@ def _archive(url: str, sums: Mapping[str, str], source: str | Path | None) -> li
     return [_checked(file, _content(url, file, sums, source), sums[file]) for file in sums]
 
 
-def _content(url: str, file: str, sums: Mapping[str, str], source: str | Path | None) -> bytes:
+def _content(url: str, file: str, sums: Iterable[str], source: str | Path | None) -> bytes:
     if source is None:
         return _download(url + file)
     path = Path(source) / file

@@ -8,25 +8,27 @@ the second is free and may be repeated on saved evidence.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from privet import certificate as certificates
-from privet.accounting import check_budget
 from privet.certificate import Certificate
 from privet.discovery import Discovery
-from privet.errors import BudgetError, DataError, EvidenceError, MethodError, SchemaError
+from privet.errors import EvidenceError, MethodError
 from privet.evidence import file as evidence_file
 from privet.evidence.file import Saved
-from privet.graph.knowledge import Knowledge
+from privet.front import check_budget_options, check_data, open_evidence, paid, read_schema, told
 from privet.ledger import Ledger, Run
 from privet.methods import registry
 from privet.methods.registry import Method, Published, Settings
 from privet.options import OnStep, make_settings
-from privet.output import NOTE
+from privet.orientation import edges
+from privet.orientation.asking import numeric
+from privet.orientation.registry import pair_of
+from privet.queries import Release
 from privet.schema import Schema
 from privet.trust.central import Curator
 
@@ -80,19 +82,6 @@ def discover(
         return search(saved, settings, method=method)
 
 
-@contextmanager
-def paid(saved: Saved) -> Iterator[None]:
-    """Whatever stops a search, its error holds the evidence and says what that has cost."""
-    try:
-        yield
-    except BaseException as error:
-        error.evidence = saved  # type: ignore[attr-defined]
-        if saved.certificate["private"]:
-            spent, name = saved.certificate["spent"]["epsilon"], saved.schema.name
-            error.add_note(f"{NOTE}epsilon {spent:.6g} of data set {name!r} was spent before that")
-        raise
-
-
 def measure(
     data: object,
     schema: Schema | str | Path | None,
@@ -107,13 +96,14 @@ def measure(
 ) -> Saved:
     """The half that reads the data and costs privacy; all that is public is checked before."""
     known = read_schema(schema)
-    _check_budget_options(epsilon, delta, private)
+    check_budget_options(epsilon, delta, private)
     all_chosen = [_choose(name, known, delta, private) for name in _names(method)]
     _check_options(all_chosen, settings)
     for each in all_chosen:
         each.serve(known, delta, settings)
     chosen = all_chosen[0]
-    _check_data(data)
+    share = _check_pairs(all_chosen, known, settings, as_published)
+    check_data(data)
     if as_published:
         paper = _published(all_chosen, private, ledger)
         curator = Curator.open(data, known, None)
@@ -126,18 +116,74 @@ def measure(
         parts = {each.measure: each.measure(curator, settings) for each in all_chosen}
         every = (release for part in parts.values() for release in part)
         releases = tuple({release.query: release for release in every}.values())
-        promise = certificates.without_privacy(known, chosen.name, releases)
-        return Saved(schema=known, releases=releases, certificate=dict(promise))
+        more = _pairs(curator, chosen, releases, share, settings) if share else ()
+        promise = certificates.without_privacy(known, chosen.name, releases + more)
+        return Saved(schema=known, releases=releases + _kept(more), certificate=dict(promise))
     _check_shared(all_chosen)
     Curator.open(data, known, None)  # holds the header against the schema; reads no row
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     run = book.begin(known.name, epsilon=epsilon, delta=delta, method=chosen.name, unit=known.unit)
-    with _told(run), run:
-        releases = chosen.measure(Curator.open(data, known, run), settings)
-    account = book.account(known.name)
+    releases = more = ()
+    try:
+        with told(run), run:
+            releases = chosen.measure(Curator.open(data, known, run, 1 - share), settings)
+            if share:
+                whole = Curator.open(data, known, run)
+                more = _pairs(whole, chosen, releases, share, settings)
+    except BaseException as error:
+        if releases:  # which were paid for
+            error.evidence = _of_run(known, run, releases, (), book)  # type: ignore[attr-defined]
+        raise
+    return _of_run(known, run, releases, more, book)
+
+
+def _of_run(
+    schema: Schema,
+    run: Run,
+    releases: tuple[Release, ...],
+    more: tuple[Release, ...],
+    book: Ledger,
+) -> Saved:
+    """What a run that is closed by now has released, and more of it about pairs."""
+    account = book.account(schema.name)
     assert account is not None  # the run is in it
-    promise = certificates.of_run(known, run, releases, account, durable=book.durable)
-    return Saved(schema=known, releases=releases, certificate=dict(promise))
+    promise = certificates.of_run(schema, run, releases + more, account, durable=book.durable)
+    return Saved(schema=schema, releases=releases + _kept(more), certificate=dict(promise))
+
+
+def _kept(releases: tuple[Release, ...]) -> tuple[Release, ...]:
+    """Those about pairs; a number of rows was only needed to measure them."""
+    return tuple(release for release in releases if pair_of(release) is not None)
+
+
+def _check_pairs(
+    chosen: Sequence[Method], schema: Schema, settings: Settings, as_published: bool
+) -> Fraction:
+    """The share of the budget for pairs, or a refusal."""
+    if settings.orient_pairs is None:
+        return Fraction(0)
+    problem = ""
+    if as_published or settings.subsample is not None:
+        problem = "goes neither with --as-published nor with --subsample, which have no share left"
+    elif chosen[0].graph != "cpdag":
+        problem = f"is for undirected edges, and {chosen[0].name} finds a {chosen[0].graph.upper()}"
+    elif len(numeric(schema)) < 2:
+        problem = "needs two numeric columns, and there are fewer in the schema"
+    if problem:
+        raise MethodError(f"--orient-pairs {problem}; leave it away")
+    return Fraction(repr(settings.orient_pairs))
+
+
+def _pairs(
+    curator: Curator,
+    chosen: Method,
+    releases: tuple[Release, ...],
+    share: Fraction,
+    settings: Settings,
+) -> tuple[Release, ...]:
+    """What is asked of the pairs that a search on these releases leaves without a direction."""
+    found = chosen.search(curator.schema, releases, settings)
+    return edges.ask(curator, found.graph, share, settings.on_step)
 
 
 def _published(
@@ -169,20 +215,17 @@ def reuse(
     method: str | Sequence[str] = "auto",
 ) -> Discovery:
     """Search saved evidence again; a schema may bring other knowledge, but no other columns."""
-    if data is not None or epsilon is not None:
-        given = "data" if data is not None else f"epsilon {epsilon!r}"
+    saved = open_evidence(evidence, data=data, schema=schema, epsilon=epsilon)
+    if settings.orient_pairs is not None:
         raise EvidenceError(
-            f"evidence was given together with {given}, but a search on saved evidence reads no "
-            f"data and spends nothing; leave one of the two away"
+            f"orient_pairs {settings.orient_pairs!r} was given together with evidence, but pairs "
+            "are measured on data; leave it away: pairs that are in the evidence are used"
         )
-    if not isinstance(evidence, Saved | str | Path):
+    if all(pair_of(release) is not None for release in saved.releases):
         raise EvidenceError(
-            f"the evidence is a {type(evidence).__name__}; give the .evidence of a discovery, or "
-            f"the path of an evidence.json"
+            "this evidence holds pairs of columns and nothing to search; judge them again with "
+            "`privet orient --evidence FILE`"
         )
-    saved = evidence if isinstance(evidence, Saved) else evidence_file.load(evidence)
-    if schema is not None:
-        saved = replace(saved, schema=_same_table(saved.schema, read_schema(schema)))
     return search(saved, settings, method=method, reused=True)
 
 
@@ -209,19 +252,24 @@ def search(
 def _search_one(
     saved: Saved, settings: Settings, chosen: Method, measured: Certificate, reused: bool
 ) -> Discovery:
-    found = chosen.search(saved.schema, saved.releases, settings)
+    searched = tuple(release for release in saved.releases if pair_of(release) is None)
+    found = chosen.search(saved.schema, searched, settings)
+    graph, notes = found.graph, found.notes
+    if graph.kind == "cpdag" and len(searched) < len(saved.releases):
+        graph, more = edges.orient(graph, saved.schema, saved.releases, settings.seed)
+        notes = (*notes, *more)
     return Discovery(
-        graph=found.graph,
+        graph=graph,
         certificate=certificates.of_search(
             measured,
             chosen.name,
-            settings.options(len(saved.schema.columns), chosen.uses),
+            settings.options(len(saved.schema.columns), chosen),
             reused=reused,
         ),
         evidence=saved,
         method=chosen.name,
         tests=found.tests,
-        notes=found.notes,
+        notes=notes,
     )
 
 
@@ -291,57 +339,6 @@ def _check_evidence(chosen: Method, saved: Saved, measured: Certificate) -> None
         )
 
 
-def read_schema(schema: Schema | str | Path | None) -> Schema:
-    """The schema, which must be there and have two columns to compare."""
-    if schema is None:
-        raise SchemaError(
-            "there is no schema, and what is public about the data must not be learnt from them; "
-            "propose one with `privet schema draft DATA > schema.toml`, correct it, and give it "
-            "with --schema schema.toml"
-        )
-    if isinstance(schema, str | Path):
-        schema = Schema.load(schema)
-    if not isinstance(schema, Schema):
-        raise SchemaError(
-            f"the schema is a {type(schema).__name__}; give a privet.Schema or the path of a "
-            f"TOML file"
-        )
-    if len(schema.columns) < 2:
-        raise SchemaError(
-            f"schema {schema.name!r} has 1 column, {schema.names[0]!r}; a graph needs at least 2: "
-            f"add a [columns.NAME] section"
-        )
-    return schema
-
-
-def _same_table(old: Schema, new: Schema) -> Schema:
-    def table(schema: Schema) -> Schema:
-        return replace(schema, knowledge=Knowledge(), unconfirmed=())
-
-    if table(old) != table(new):
-        raise EvidenceError(
-            f"the schema {new.name!r} is not the one that this evidence was measured with "
-            f"({old.name!r}), apart from its knowledge; use that one, or leave the schema away"
-        )
-    return replace(old, knowledge=new.knowledge)
-
-
-def _check_budget_options(epsilon: float | None, delta: float, private: bool) -> None:
-    if not private:
-        if epsilon is not None:
-            raise BudgetError(
-                f"epsilon {epsilon!r} was given together with --no-privacy (private=False), which "
-                f"spends nothing and promises nothing; leave one of the two away"
-            )
-        return
-    if epsilon is None:
-        raise BudgetError(
-            "there is no epsilon; give one, such as --epsilon 1 (smaller is more private), or "
-            "--no-privacy to compute without protection"
-        )
-    check_budget(epsilon, delta)
-
-
 def _choose(name: str, schema: Schema, delta: float, private: bool) -> Method:
     chosen = registry.auto(schema, delta, private) if name == "auto" else registry.get(name)
     if private and not chosen.private:
@@ -350,29 +347,3 @@ def _choose(name: str, schema: Schema, delta: float, private: bool) -> Method:
             f"--no-privacy and leave epsilon away, or use --method auto"
         )
     return chosen
-
-
-def _check_data(data: object) -> None:
-    if data is None:
-        raise DataError("there are no data; give a CSV or Parquet file, a DataFrame or a table")
-    if isinstance(data, str | Path):
-        path = Path(data)
-        if path.exists() and not path.is_file() and not path.is_dir():
-            raise DataError(
-                f"{str(data)!r} is a pipe or a device, which can be read only once; save the "
-                f"table as a file first"
-            )
-
-
-@contextmanager
-def _told(run: Run) -> Iterator[None]:
-    """Whatever stops a run, its error says what had been spent by then."""
-    try:
-        yield
-    except BaseException as error:
-        if run.entries:
-            error.add_note(
-                f"{NOTE}epsilon {run.spent_epsilon:.6g} of data set {run.dataset!r} was spent "
-                f"before that (run {run.id} in the ledger)"
-            )
-        raise

@@ -11,6 +11,7 @@ adaptively chosen summands keeps the promise is in proofs/filter.md.
 
 from __future__ import annotations
 
+import os
 import secrets
 import shlex
 import sqlite3
@@ -208,6 +209,7 @@ class Run:
         self.closed = False
         self.entries: tuple[Entry, ...] = ()
         self._ledger, self._delta, self._lock = ledger, delta, threading.Lock()
+        self._process = os.getpid()
 
     @property
     def spent(self) -> Fraction:
@@ -228,6 +230,11 @@ class Run:
         with self._lock:
             if self.closed:
                 raise BudgetError(f"{what} was asked of a run that is closed; begin another run")
+            if not self._ledger.durable and os.getpid() != self._process:
+                raise BudgetError(
+                    f"{what} was asked in a process that has a copy of this run, whose ledger is "
+                    "in memory; two copies would spend one budget twice: begin a run of its own"
+                )
             with self._ledger._transaction() as db:
                 _check_open(db, self.id)
                 before, left = self._so_far(db)

@@ -174,12 +174,12 @@ class Sieve:
     """A run of AboveThreshold. It keeps the noisy threshold, which must stay secret, and so must
     the noise that it has drawn ahead: a draw for many scores costs little more than for one."""
 
-    __slots__ = ("_ahead", "_batch", "_left", "_scale", "_threshold")
+    __slots__ = ("_ahead", "_batch", "_left", "_process", "_scale", "_threshold")
 
     def __init__(self, threshold: int, scale: float, positives: int) -> None:
         self._threshold, self._scale, self._left = threshold, scale, positives
         self._ahead: list[int] = []
-        self._batch = FIRST_BATCH
+        self._batch, self._process = FIRST_BATCH, os.getpid()
 
     def __repr__(self) -> str:
         return "Sieve(exhausted)" if self.exhausted else "Sieve(running)"
@@ -193,6 +193,11 @@ class Sieve:
             raise BudgetError(
                 "this run has said yes as often as it was paid for; "
                 "start another one, or pay for more positives"
+            )
+        if os.getpid() != self._process:
+            raise BudgetError(
+                "this sieve was begun in another process, and a copy of its noise would tell what "
+                "it hides; begin one in this process"
             )
         answer = int(score) + self._noise() >= self._threshold
         self._left -= answer

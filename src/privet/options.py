@@ -23,6 +23,7 @@ NUMBERS = {
     "subsample": (0, 1, "lie between 0 and 1: it is the share of rows that is looked at"),
     "beta1": (0, 1, "lie between 0 and 1: so much below its bar a test is in doubt"),
     "beta2": (0, math.inf, "be a number above 0: so much above its bar a test is in doubt"),
+    "orient_pairs": (0, 1, "lie between 0 and 1: it is the share of the budget for pairs"),
 }
 NAMES = {"score": "bic", "statistic": "t1", "schedule": "additive"}
 
@@ -34,7 +35,8 @@ def make_settings(*, on_step: OnStep | None = None, **options: Any) -> Settings:
     bdeu or bge. penalty: of BIC, more keeps fewer edges. max_parents: of a column. sparsity and
     threshold: of NOTEARS and DAGMA. statistic: what em-pc, svt-pc, priv-pc and curate ask for.
     cap: how often they may ask. subsample: the share of rows they look at. beta1, beta2: of
-    CURATE. steps, schedule: of noleaks and curate-score. seed: of the search.
+    CURATE. steps, schedule: of noleaks and curate-score. orient_pairs: share of the budget for
+    the directions of edges that the search leaves open. seed: of the search.
     """
     known = {*WHOLE, *NUMBERS, *NAMES}
     for name, value in options.items():

@@ -23,6 +23,7 @@ from privet.errors import OutputError
 NOTE = "privet: "  # how a note on an error begins that the command line may show
 RESCUED = "rescued-"
 FILES = ("graph.json", "certificate.json", "evidence.json", "graph.svg", "report.html")
+PAIRS = "orientation.json"  # in the place of a graph, if pairs were asked for
 OTHERS = "others"  # the folder of further graphs
 
 
@@ -30,9 +31,12 @@ class Stage:
     """A folder in the making. Leaving the block well moves its files into place; leaving it by
     an error removes them, but for the file that ``keep`` names, which has been paid for."""
 
-    def __init__(self, folder: str | Path, *, force: bool = False) -> None:
+    def __init__(
+        self, folder: str | Path, *, force: bool = False, command: str = "discover"
+    ) -> None:
         self.folder = Path(folder)
         self._force = force
+        self._command = command
         self._kept: str | None = None
         self._made: list[Path] = []
 
@@ -58,7 +62,7 @@ class Stage:
     def files(self) -> tuple[Path, ...]:
         """Where the files that were written will be."""
         others = sorted(path.name for path in (self.path / OTHERS).glob("*"))
-        names = [*FILES, *(f"{OTHERS}/{name}" for name in others)]
+        names = [PAIRS, *FILES, *(f"{OTHERS}/{name}" for name in others)]
         return tuple(self.folder / name for name in names if (self.path / name).exists())
 
     def keep(self, name: str) -> None:
@@ -91,8 +95,8 @@ class Stage:
         self._move()
         path, folder = (shlex.quote(str(p)) for p in (self.folder / rescued, self.folder))
         error.add_note(
-            f"{NOTE}what was measured is kept and can be searched at no cost: privet discover "
-            f"--evidence {path} --output {folder} --force"
+            f"{NOTE}what was measured is kept and can be searched at no cost: privet "
+            f"{self._command} --evidence {path} --output {folder} --force"
         )
 
     def _remove_parents(self) -> None:

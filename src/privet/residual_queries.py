@@ -154,7 +154,7 @@ class LogIqr:
     """UNIT times the logarithm of an interquartile range, in units of half the column's range.
 
     Sensitivity: that of ``width``, where ``IqrDistances`` has found the range stable. By itself
-    this has no bound, and the vault's private doors sell it by way of ``Passed`` only.
+    this has no bound, and the vault's private doors do not sell it (``tested_queries.Passed``).
     """
 
     model: Anm

@@ -102,8 +102,10 @@ class Passed:
     """A question together with the test that it has passed at δ: scores by ranks with
     ``RankStability``, or ``LogIqr`` with ``IqrDistances``, on one model and one split.
 
-    Sensitivity: the bound of the question, which holds wherever the test could have passed but
-    for a probability δ (2 δ for the two distances of a range).
+    Sensitivity: the ``bound`` of the question, which holds wherever the test could have passed
+    but for a probability δ (2 δ for the two distances of a range). The ledger does not count
+    the δ of a test yet, so the vault's private doors do not sell this: it has no l1, l2_squared
+    and linf.
     """
 
     query: AnmScores | LogIqr
@@ -145,14 +147,20 @@ class Passed:
     def size(self, schema: Schema) -> int:
         return self.query.size(schema)
 
+    def bound(self, schema: Schema) -> int:
+        return self.query.bound(schema)
+
     def l1(self, schema: Schema) -> int:
-        return self.size(schema) * self.linf(schema)
+        return self.linf(schema)
 
     def l2_squared(self, schema: Schema) -> int:
-        return self.size(schema) * self.linf(schema) ** 2
+        return self.linf(schema)
 
     def linf(self, schema: Schema) -> int:
-        return self.query.bound(schema)
+        raise MethodError(
+            f"{self} would be private but for the delta of its test, which the ledger does not "
+            "count; ask for sqrt-hsic, or for quartiles by selection"
+        )
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         return self.query.evaluate(rows, schema)

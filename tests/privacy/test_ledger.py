@@ -487,3 +487,13 @@ def test_default_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("APPDATA", str(tmp_path))
     assert default_path() == tmp_path / "privet" / "ledger.sqlite"
+
+
+def test_a_copy_of_a_run_in_memory_cannot_spend_in_another_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Ledger(":memory:").begin("people", epsilon=1, delta=0, method="m", unit="u")
+    run.spend(Fraction(1, 4), what="a")
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    with pytest.raises(BudgetError, match="twice"):
+        run.spend(Fraction(1, 4), what="b")

@@ -396,3 +396,13 @@ def test_other_refusals() -> None:
         Gaussian(rho=Fraction(1)).perturb(np.array([0.5]), 1)  # type: ignore[arg-type]
     with pytest.raises(MethodError, match="0 or more"):
         Laplace(epsilon=Fraction(1)).perturb(zeros(1), -1)
+
+
+def test_a_copy_of_a_sieve_is_of_no_use_in_another_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sieve = AboveThreshold(epsilon=Fraction(1), positives=2).start(0, 1)
+    sieve.above(-1000)
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    with pytest.raises(BudgetError, match="another process"):
+        sieve.above(-1000)

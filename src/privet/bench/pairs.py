@@ -29,6 +29,10 @@ from privet.schema import Adjacency, Column, Schema
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
 ROWS = (500, 1000, 2000, 5000, 10_000, 20_000)
 PAIRS = 150
+METHODS = (
+    "table-collisions", "table-both", "table-entropy", "table-reci", "table-cds", "table-igci",
+    "loss-difference", "anm-sqrt-hsic", "anm-hsic", "anm-iqr", "anm", "reci", "igci", "cds",
+)  # fmt: skip
 TUEBINGEN = "tuebingen"
 KINDS: Mapping[str, tuple[str, ...]] = {"additive": ADDITIVE, "other": OTHER}
 DIRECTIONS = {"-->": 1, "<--": -1}  # all else is undecided
@@ -67,12 +71,12 @@ Results = dict[Cell, Result]
 class Grid:
     """What to run: every method at every epsilon and without privacy, ``runs`` times."""
 
-    methods: tuple[str, ...]
+    methods: tuple[str, ...] = METHODS
     epsilons: tuple[float, ...] = EPSILONS
     rows: tuple[int, ...] = ROWS
     pairs: int = PAIRS
     runs: int = 1
-    delta: float = 1e-6
+    delta: float = 0.0
     folder: str | None = None  # of the Tübingen pairs
 
     def __post_init__(self) -> None:
@@ -159,8 +163,7 @@ def _answer(cell: Cell, question: Question) -> int:
         options |= {"private": False}
     else:
         options |= {"epsilon": cell.epsilon, "delta": cell.delta, "ledger": ":memory:"}
-    front: Any = privet
-    found = front.orient(
+    (found,) = privet.orient(
         question.data, question.schema, cause_effect=(question.first, question.second), **options
     )
     return DIRECTIONS.get(found.direction, 0) * question.truth

@@ -1,4 +1,4 @@
-"""``privet bench``: methods side by side on networks whose graph is known."""
+"""``privet bench``: methods side by side where the truth is known."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def add(parsers: Subparsers) -> None:
-    parser = command(parsers, "bench", "set methods side by side on networks with known graphs")
+    parser = command(parsers, "bench", "set methods side by side where the truth is known")
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     central = command(
         actions, "central", "every central method, beside graphs that cost nothing and plain pc"
@@ -45,15 +45,64 @@ def add(parsers: Subparsers) -> None:
     )  # fmt: skip
     central.add_argument("--quiet", action="store_true", help="print nothing but errors")
     central.set_defaults(run=run_central)
+    _add_pairs(actions)
+
+
+def _add_pairs(actions: Subparsers) -> None:
+    pairs = command(actions, "pairs", "every way to tell a cause from its effect, on known pairs")
+    for option, example in (
+        ("--methods", "table-collisions,anm"), ("--epsilons", "0.5,1"), ("--rows", "500,2000"),
+    ):  # fmt: skip
+        pairs.add_argument(option, metavar="A,B,...", help=f"such as {example}")
+    pairs.add_argument("--delta", type=float, default=0.0, metavar="D", help="default 0")
+    pairs.add_argument("--pairs", type=int, default=150, metavar="N", help="default 150")
+    pairs.add_argument("--runs", type=int, default=1, metavar="N", help="default 1")
+    pairs.add_argument(
+        "--tuebingen", metavar="DIR", help="also the pairs of `privet datasets fetch tuebingen`"
+    )
+    pairs.add_argument(
+        "--processes", type=int, default=os.cpu_count() or 1, metavar="N",
+        help="how many runs at once (default: one per core)",
+    )  # fmt: skip
+    pairs.add_argument(
+        "--output", required=True, metavar="DIR",
+        help="for runs.jsonl, tables and pictures; runs that are there are not done again",
+    )  # fmt: skip
+    pairs.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    pairs.set_defaults(run=run_pairs)
+
+
+def run_pairs(args: argparse.Namespace) -> None:
+    from privet.bench import pairs
+
+    _check_processes(args)
+    grid = pairs.Grid(
+        methods=_list(args.methods) or pairs.METHODS,
+        epsilons=tuple(_number("--epsilons", e) for e in _list(args.epsilons)) or pairs.EPSILONS,
+        rows=tuple(int(_number("--rows", n)) for n in _list(args.rows)) or pairs.ROWS,
+        pairs=args.pairs,
+        runs=args.runs,
+        delta=args.delta,
+        folder=args.tuebingen,
+    )
+    with _progress(args) as on_done:
+        found = pairs.run(grid, args.output, processes=args.processes, on_done=on_done)
+    for path in pairs.publish(grid, found, args.output):
+        if not args.quiet:
+            console().print(printable(path), soft_wrap=True)
+
+
+def _check_processes(args: argparse.Namespace) -> None:
+    if args.processes < 1:
+        raise MethodError(
+            f"--processes is {args.processes}; give how many runs to do at once, at least 1"
+        )
 
 
 def run_central(args: argparse.Namespace) -> None:
     from privet.bench import central
 
-    if args.processes < 1:
-        raise MethodError(
-            f"--processes is {args.processes}; give how many runs to do at once, at least 1"
-        )
+    _check_processes(args)
     grid = _grid(args)
     with _progress(args) as on_done:
         found = central.run(grid, args.output, processes=args.processes, on_done=on_done)
@@ -69,7 +118,7 @@ def _grid(args: argparse.Namespace) -> Grid:
 
     return central.Grid(
         networks=_list(args.networks) or central.NETWORKS,
-        epsilons=tuple(map(_number, _list(args.epsilons))) or central.EPSILONS,
+        epsilons=tuple(_number("--epsilons", e) for e in _list(args.epsilons)) or central.EPSILONS,
         methods=_list(args.methods) or central.known_methods(),
         runs=args.runs,
         rows=args.rows,
@@ -82,12 +131,12 @@ def _list(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
-def _number(text: str) -> float:
+def _number(option: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
         raise MethodError(
-            f"--epsilons has {text!r}, which is not a number; write them like 0.1,1,5"
+            f"{option} has {text!r}, which is not a number; write them like 1,5,10"
         ) from None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 import threading
 import time
@@ -20,6 +19,7 @@ from privet.commands.show import (
     console,
     number,
     print_json,
+    print_promise,
     printable,
     rows,
     table,
@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 # Options of the search, as make_settings calls them.
 SEARCH_OPTIONS = (
     "alpha", "max_order", "score", "penalty", "max_parents", "sparsity", "threshold", "statistic",
-    "cap", "subsample", "beta1", "beta2", "steps", "schedule", "seed",
+    "cap", "subsample", "beta1", "beta2", "steps", "schedule", "orient_pairs", "seed",
 )  # fmt: skip
 PATIENCE = 2.0  # seconds without a progress bar
+PAIRS = 0.2  # share of the budget for pairs, unless another is given
 
 
 def add(parsers: Subparsers) -> None:
@@ -69,6 +70,11 @@ def add(parsers: Subparsers) -> None:
     search.add_argument("--max-parents", type=int, metavar="K", help="most parents of a column")
     search.add_argument("--sparsity", type=float, metavar="L", help="l1 weight of NOTEARS, DAGMA")
     search.add_argument("--threshold", type=float, metavar="W", help="smallest weight they keep")
+    search.add_argument(
+        "--orient-pairs", type=float, nargs="?", const=PAIRS, metavar="SHARE",
+        help=f"spend this share of the budget ({PAIRS:g}) on directions of undirected edges "
+        "between numeric columns",
+    )  # fmt: skip
     _add_published(parser)
     search.add_argument("--seed", type=int, metavar="S", help="of the search (0)")
     show = parser.add_argument_group("output")
@@ -100,7 +106,7 @@ def run(args: argparse.Namespace) -> None:
     from privet.output import Stage
 
     _check_combination(args)
-    with Stage(args.output, force=args.force) as stage, _progress(args) as on_step:
+    with Stage(args.output, force=args.force) as stage, progress(args) as on_step:
         found, files = _discover(args, stage, on_step)
     if args.json:
         _print_json(found, files)
@@ -112,8 +118,9 @@ def _discover(
     args: argparse.Namespace, stage: Stage, on_step: OnStep
 ) -> tuple[Discovery, tuple[Path, ...]]:
     """Evidence that was paid for is kept even if the search on it is stopped."""
-    from privet.discover import measure, paid, reuse, search
+    from privet.discover import measure, reuse, search
     from privet.evidence.file import to_json
+    from privet.front import paid
     from privet.options import make_settings
 
     settings = make_settings(
@@ -123,22 +130,37 @@ def _discover(
     if args.evidence:
         found = reuse(args.evidence, settings, schema=args.schema, method=method)
         return found, found.write(stage)
-    saved = measure(
-        args.data,
-        args.schema,
-        settings,
-        epsilon=args.epsilon,
-        delta=1e-6 if args.delta is None else args.delta,
-        method=method,
-        private=not args.no_privacy,
-        ledger=args.ledger,
-        as_published=args.as_published,
-    )
+    with _kept(stage):
+        saved = measure(
+            args.data,
+            args.schema,
+            settings,
+            epsilon=args.epsilon,
+            delta=1e-6 if args.delta is None else args.delta,
+            method=method,
+            private=not args.no_privacy,
+            ledger=args.ledger,
+            as_published=args.as_published,
+        )
     with paid(saved):
         stage.write("evidence.json", to_json(saved))
         stage.keep("evidence.json")
         found = search(saved, settings, method=method)
         return found, found.write(stage)
+
+
+@contextmanager
+def _kept(stage: Stage) -> Iterator[None]:
+    """An error that holds evidence leaves it in the folder."""
+    from privet.evidence.file import to_json
+
+    try:
+        yield
+    except BaseException as error:
+        if saved := getattr(error, "evidence", None):
+            stage.write("evidence.json", to_json(saved))
+            stage.keep("evidence.json")
+        raise
 
 
 def _methods(args: argparse.Namespace) -> str | list[str]:
@@ -177,7 +199,7 @@ def _check_combination(args: argparse.Namespace) -> None:
 
 
 @contextmanager
-def _progress(args: argparse.Namespace) -> Iterator[OnStep]:
+def progress(args: argparse.Namespace) -> Iterator[OnStep]:
     """A bar on standard error, once the work has taken some seconds and somebody is watching."""
     if args.json or args.quiet or not sys.stderr.isatty():
         yield lambda _what, _share: None
@@ -227,9 +249,6 @@ def _print_json(found: Discovery, files: tuple[Path, ...]) -> None:
 
 
 def _print(found: Discovery, files: tuple[Path, ...], args: argparse.Namespace) -> None:
-    from rich.panel import Panel
-    from rich.text import Text
-
     out = console()
     edges = sorted(found.graph.edges, key=lambda e: -(e.confidence or 0.0))
     if edges:
@@ -246,22 +265,7 @@ def _print(found: Discovery, files: tuple[Path, ...], args: argparse.Namespace) 
         out.print(printable(note))
     if found.others:
         _print_agreement(found)
-    lines = [Text(printable(line)) for line in found.certificate.lines()]
-    assumed = len(found.certificate["assumptions"])
-    if assumed:
-        lines.append(Text(f"It rests on {assumed} assumptions: see certificate.json."))
-    private = found.certificate.private
-    out.print(
-        Panel(
-            Text("\n").join(lines),
-            title="privacy certificate" if private else "NOT PRIVATE",
-            title_align="left",
-            border_style="green" if private else "red",
-        )
-    )
-    _print_cap(found, args)
-    for path in files:
-        out.print(Text(printable(path)), soft_wrap=True)
+    print_promise(found.certificate, files, args.ledger)
 
 
 def _print_agreement(found: Discovery) -> None:
@@ -277,21 +281,5 @@ def _print_agreement(found: Discovery) -> None:
     out.print(
         f"All {len(methods)} methods searched the same evidence; of {len(lines)} pairs that some "
         f"method joins they mark {same} alike. The graph above is that of {methods[0]}.",
-        soft_wrap=True,
-    )
-
-
-def _print_cap(found: Discovery, args: argparse.Namespace) -> None:
-    kept = found.certificate["ledger"]
-    if found.certificate["reused"] or not kept or not kept["cap_set_by_this_run"]:
-        return
-    name = found.certificate["schema"]
-    option = f" --ledger {shlex.quote(args.ledger)}" if args.ledger else ""
-    console().print(
-        printable(
-            f"This first run has set the cap of data set {name!r} to epsilon "
-            f"{kept['cap_epsilon']:g}, delta {kept['cap_delta']:g}. To allow more in total: "
-            f"privet ledger grant {shlex.quote(name)} --epsilon {2 * kept['cap_epsilon']:g}{option}"
-        ),
         soft_wrap=True,
     )

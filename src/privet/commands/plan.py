@@ -35,8 +35,8 @@ def add(parsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from privet.discover import read_schema
     from privet.evidence.plan import plan
+    from privet.front import read_schema
 
     schema = read_schema(args.schema)
     size = _rows(schema, args.rows)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
     from rich.table import Table
+
+    from privet.certificate import Certificate
 
 Subparsers = Any  # argparse does not name the type of what add_subparsers returns
 
@@ -73,3 +78,43 @@ def number(value: float | None, digits: int = 3) -> str:
 
 def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def print_promise(certificate: Certificate, files: Sequence[Path], ledger: str | None) -> None:
+    """The certificate in a frame, what the first run has made the cap, and where the files are."""
+    from rich.panel import Panel
+    from rich.text import Text
+
+    out = console()
+    lines = [Text(printable(line)) for line in certificate.lines()]
+    assumed = len(certificate["assumptions"])
+    if assumed:
+        lines.append(Text(f"It rests on {assumed} assumptions: see certificate.json."))
+    private = certificate.private
+    out.print(
+        Panel(
+            Text("\n").join(lines),
+            title="privacy certificate" if private else "NOT PRIVATE",
+            title_align="left",
+            border_style="green" if private else "red",
+        )
+    )
+    _print_cap(certificate, ledger)
+    for path in files:
+        out.print(Text(printable(path)), soft_wrap=True)
+
+
+def _print_cap(certificate: Certificate, ledger: str | None) -> None:
+    kept = certificate["ledger"]
+    if certificate["reused"] or not kept or not kept["cap_set_by_this_run"]:
+        return
+    name = certificate["schema"]
+    option = f" --ledger {shlex.quote(ledger)}" if ledger else ""
+    console().print(
+        printable(
+            f"This first run has set the cap of data set {name!r} to epsilon "
+            f"{kept['cap_epsilon']:g}, delta {kept['cap_delta']:g}. To allow more in total: "
+            f"privet ledger grant {shlex.quote(name)} --epsilon {2 * kept['cap_epsilon']:g}{option}"
+        ),
+        soft_wrap=True,
+    )

@@ -13,15 +13,21 @@ from typing import Any
 
 import numpy as np
 
+from privet.anm_query import AnmScores
 from privet.box_query import BoxMoments
 from privet.errors import EvidenceError, PrivetError
 from privet.evidence import decisions
 from privet.evidence.decisions import Decisions
+from privet.evidence.quartiles import Quartiles
 from privet.evidence.weights import Weights
 from privet.lingam_query import CausalOrder
 from privet.moment_queries import Locations, Moments
+from privet.pair_queries import LossDifference, PairTable
+from privet.pair_scores_query import PairScores
 from privet.queries import Components, Release, Tables
+from privet.residual_queries import IqrDistances, LogIqr
 from privet.schema import Schema
+from privet.tested_queries import RankStability
 
 VERSION = 1
 # The queries that evidence may hold, and what searches call them.
@@ -34,6 +40,14 @@ KINDS: dict[Any, str] = {
     CausalOrder: "a causal order",
     Decisions: "decisions",
     Weights: "weights",
+    PairTable: "tables of pairs",
+    LossDifference: "scores of pairs",
+    AnmScores: "scores of pairs",
+    RankStability: "scores of pairs",
+    IqrDistances: "scores of pairs",
+    LogIqr: "scores of pairs",
+    Quartiles: "scores of pairs",
+    PairScores: "scores of pairs",
 }
 
 
@@ -101,10 +115,10 @@ def _from_dict(document: dict[str, Any]) -> Saved:
 
 def _exact(release: Release, schema: Schema) -> bool:
     """Whether an answer that the rows can change has no noise."""
-    if isinstance(release.query, CausalOrder):  # which is asked without privacy only
+    if isinstance(release.query, CausalOrder | PairScores):  # asked without privacy only
         return True
-    if isinstance(release.query, Decisions | Weights):  # made private answer by answer
-        return release.mechanism.startswith("Exact")
+    if isinstance(release.query, Decisions | Weights | Quartiles):  # made private answer by answer
+        return release.mechanism.lower().startswith("exact")
     silent = release.variance == 0 and release.query.l2_squared(schema) != 0
     return silent or release.mechanism.startswith("Exact")
 
@@ -112,7 +126,7 @@ def _exact(release: Release, schema: Schema) -> bool:
 def _check_answer(release: Release, schema: Schema) -> None:
     """What no data can have answered; the file may come from anywhere."""
     exact = release.variance == 0
-    if isinstance(release.query, Tables) and exact and (release.values < 0).any():
+    if isinstance(release.query, Tables | PairTable) and exact and (release.values < 0).any():
         raise ValueError("a negative count")
     if isinstance(release.query, Decisions):
         decisions.read(release, len(schema.columns))

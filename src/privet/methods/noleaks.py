@@ -52,7 +52,7 @@ FLOOR, LEVELS_FLOOR, DEVIATIONS = 0.1, 0.03, 2.0
 REACH = 64.0  # deviations beyond which a number is clipped; rows are cut by their length anyway
 # Longest share of a row, compared with the usual one. Cutting distorts where rare levels matter,
 # so it begins as far out as noise of this size in a covariance allows; exact answers are not cut.
-CLIP, MOST_CLIP, FAR_CLIP, BEARABLE = 1.0, 4.0, 64.0, 0.005
+CLIP, MOST_CLIP, FAR_CLIP, BEARABLE = 1.0, 16.0, 64.0, 0.005
 NARROWEST = 1e-3  # deviation of levels, compared with their range
 MOST_COLUMNS = 200
 # How budgets grow from the first gradient (t = 0) to the last (t < 1).

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr
 
 from privet.box_query import BoxMoments, matrix
 from privet.evidence.weights import Weights, told
@@ -117,6 +116,7 @@ def noise_scale(columns: int, rows: float, epsilon: float, delta: float, reach: 
 
 def analytic_gaussian(epsilon: float, delta: float) -> float:
     """The smallest scale per sensitivity that is (epsilon, delta)-DP [Balle, Wang 2018]."""
+    from scipy.special import log_ndtr, ndtr
 
     def lost(scale: float) -> float:
         near, far = 1 / (2 * scale) - epsilon * scale, -1 / (2 * scale) - epsilon * scale
@@ -145,9 +145,10 @@ def fit(
         return np.asarray((both[: size**2] - both[size**2 :]).reshape(size, size))
 
     def value(both: Floats) -> float:
-        turn = acyclicity(apart(both))[0]
+        turn = np.float64(acyclicity(apart(both))[0])
         loss = least_squares(apart(both), moments)[0]
-        return loss + rho / 2 * turn**2 + alpha * turn + sparsity * float(both.sum())
+        with np.errstate(over="ignore"):  # noise may lead far away; infinite is far enough
+            return float(loss + rho / 2 * turn**2 + alpha * turn + sparsity * both.sum())
 
     def slope(both: Floats) -> Floats:
         if not waiting:

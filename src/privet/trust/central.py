@@ -20,14 +20,17 @@ GRID = 1 << 64  # prices are rounded down to this part of one
 
 @dataclass(frozen=True, kw_only=True)
 class Curator:
-    """Asks the vault, paying with shares of one run's budget."""
+    """Asks the vault, paying with shares of one run's budget, or of a ``part`` of it."""
 
     vault: Vault
     run: Run | None
+    part: Fraction = Fraction(1)
 
     @staticmethod
-    def open(data: Any, schema: Schema, run: Run | None) -> Curator:
-        return Curator(vault=Vault(data, schema, run), run=run)
+    def open(
+        data: Any, schema: Schema, run: Run | None, part: Fraction = Fraction(1)
+    ) -> Curator:
+        return Curator(vault=Vault(data, schema, run), run=run, part=part)
 
     @property
     def schema(self) -> Schema:
@@ -39,12 +42,12 @@ class Curator:
         return self.run is not None and self.run.currency == "pure"
 
     def release(self, query: Query, share: Fraction) -> Release:
-        """The answer, for this share of the run's whole budget (exact if nothing is private)."""
+        """The answer, for this share of the whole budget (exact if nothing is private)."""
         if self.run is None:
             return self.exact(query)
         if self.pure:
-            return self.vault.release(query, Laplace(epsilon=self.run.budget * share))
-        return self.vault.release(query, Gaussian(rho=self.run.budget * share))
+            return self.vault.release(query, Laplace(epsilon=self.budget * share))
+        return self.vault.release(query, Gaussian(rho=self.budget * share))
 
     def laplace(self, query: Query, share: Fraction) -> Release:
         """The answer with Laplace noise, whatever the currency."""
@@ -66,15 +69,19 @@ class Curator:
         return self.vault.release(query, Exact())
 
     @property
+    def budget(self) -> Fraction:
+        """What shares are shares of."""
+        return self._paying().budget * self.part
+
+    @property
     def left(self) -> Fraction:
         """The share of the budget that is not spent yet."""
-        run = self._paying()
-        return 1 - run.spent / run.budget
+        return 1 - self._paying().spent / self.budget
 
     def _epsilon(self, share: Fraction, divisor: int) -> Fraction:
         """The largest epsilon (on a fine grid) whose price is this share of the budget: itself,
         or epsilon^2 / divisor in zCDP."""
-        amount = self._paying().budget * share
+        amount = self.budget * share
         if self.pure:
             return amount
         square = amount * divisor * GRID**2

@@ -1,0 +1,1 @@
+"""Ways to tell which of two columns is the cause."""

@@ -1,0 +1,74 @@
+"""The report of orientations: each pair, how sure it is, and the promise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from privet.orientation.registry import Orientation, chance, get
+from privet.report.page import badge, page, paragraphs, promise, safe, section, table
+
+if TYPE_CHECKING:
+    from privet.orientations import Orientations
+
+READING = (
+    "A direction is claimed if one column of the pair causes the other by a model of the kind that "
+    "the method looks for, and nothing unseen causes both. A score speaks for its direction; only "
+    "their difference means anything. Turned by noise: the probability that the noise alone has "
+    "turned the answer. Wrong: the same for noise and chance in the rows together."
+)
+HEADINGS = (
+    "pair", "score of -->", "score of <--", "difference", "turned by noise", "wrong", "remarks",
+)  # fmt: skip
+
+
+def report(found: Orientations) -> str:
+    """The page as HTML text."""
+    name = found.certificate["schema"]
+    return page(
+        name,
+        (
+            f"<h1>Causes and effects in {safe(name)}</h1>{badge(found.certificate)}",
+            section("The pairs", _pairs(found.pairs)),
+            section("What is promised", promise(found.certificate)),
+            section("How it was made", _made(found)),
+        ),
+    )
+
+
+def _pairs(pairs: Sequence[Orientation]) -> str:
+    return table(map(safe, HEADINGS), map(_line, pairs)) + f'<p class="soft">{safe(READING)}</p>'
+
+
+def _line(pair: Orientation) -> tuple[str, ...]:
+    told = pair.direction != "undecided"
+    mark = pair.direction if told else "?"
+    chances = (pair.flipped, pair.wrong) if told else (None, None)  # there is no doubt of no answer
+    reason = f"undecided: {pair.reason}" if pair.reason else ""
+    remarks = [text for text in (reason, *pair.notes) if text]
+    scores = (pair.forward, pair.backward, pair.difference)
+    return (
+        f'{safe(pair.a)} <span class="mark">{safe(mark)}</span> {safe(pair.b)}',
+        *(_figure(value, "{:.3g}".format) for value in scores),
+        *(_figure(value, chance) for value in chances),
+        paragraphs(remarks),
+    )
+
+
+def _figure(value: float | None, spell: Callable[[float], str]) -> str:
+    if value is None:
+        return '<span class="soft">-</span>'
+    return f'<span class="number">{safe(spell(value))}</span>'
+
+
+def _made(found: Orientations) -> str:
+    options = ", ".join(f"{key} {value}" for key, value in found.certificate["options"].items())
+    way = get(found.method)
+    cite = f" [{safe(way.cite)}]" if way.cite else ""
+    return (
+        f"<p>Method {safe(found.method)} ({safe(options)}) by Privet: {safe(way.summary)}{cite}. The "
+        "evidence behind this is "
+        "in evidence.json: judging it again costs no privacy.</p>"
+        f'<p class="mark">privet orient --evidence evidence.json --method {safe(found.method)} '
+        "--output again</p>"
+    )
