@@ -93,10 +93,8 @@ def test_a_share_is_never_exceeded_and_nearly_used(delta: float) -> None:
     run = Ledger(":memory:").begin("toy", epsilon=1, delta=delta, method="m", unit=schema.unit)
     curator = Curator.open(data, schema, run)
     share = Fraction(1, 7)
-    asked = 0
-    for ask in (curator.laplace, curator.select):
+    for asked, ask in enumerate((curator.laplace, curator.select), start=1):
         ask(Counts(("v0", "v1")), share)  # type: ignore[operator]
-        asked += 1
         assert run.spent <= asked * share * run.budget
         assert run.spent >= asked * share * run.budget * (1 - Fraction(1, 10**12))
     total = Counts(())

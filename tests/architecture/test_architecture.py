@@ -27,8 +27,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("schema", "schema_text", "contrasts", "accounting"),
     ("account", "ledger_file", "queries", "statistics", "ridge", "pairwise", "mechanisms",
      "engines", "networks", "draft", "tuebingen"),
-    ("ledger", "moment_queries", "box_query", "distance_query", "gradient_query", "statistic_queries", "lingam_query", "simulate",
-     "pair_queries", "datasets", "local"),
+    ("ledger", "moment_queries", "box_query", "distance_query", "gradient_query",
+     "statistic_queries", "lingam_query", "simulate", "pair_queries", "datasets", "local"),
     ("anm_query", "pair_scores_query"),
     ("residual_queries",),
     ("tested_queries",),
@@ -58,8 +58,9 @@ MAY_IMPORT = {
 }
 # The files that the promise rests on; none of them may use a generator that can be seeded.
 PRIVATE_SIDE = (
-    "queries", "moment_queries", "box_query", "distance_query", "gradient_query", "statistics", "statistic_queries", "mechanisms",
-    "pair_queries", "ridge", "anm_query", "residual_queries", "tested_queries", "vault", "ledger",
+    "queries", "moment_queries", "box_query", "distance_query", "gradient_query", "statistics",
+    "statistic_queries", "mechanisms", "pair_queries", "ridge", "anm_query", "residual_queries",
+    "tested_queries", "vault", "ledger",
     "ledger_file", "engines", "local.answers", "local.bits", "local.blocks", "local.channel",
     "local.files", "local.geometric", "local.levels", "local.protocol", "local.randomizer",
     "local.recipes",

@@ -66,9 +66,8 @@ def _made(found: Orientations) -> str:
     way = get(found.method)
     cite = f" [{safe(way.cite)}]" if way.cite else ""
     return (
-        f"<p>Method {safe(found.method)} ({safe(options)}) by Privet: {safe(way.summary)}{cite}. The "
-        "evidence behind this is "
-        "in evidence.json: judging it again costs no privacy.</p>"
+        f"<p>Method {safe(found.method)} ({safe(options)}) by Privet: {safe(way.summary)}{cite}. "
+        "The evidence behind this is in evidence.json: judging it again costs no privacy.</p>"
         f'<p class="mark">privet orient --evidence evidence.json --method {safe(found.method)} '
         "--output again</p>"
     )
