@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -14,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from privet.errors import BudgetError, EvidenceError
+import privet
+from privet.errors import BudgetError, EvidenceError, MethodError
 from privet.evidence.decisions import Separation, read, told
 from privet.evidence.file import Saved, load, to_json
 from privet.graph.knowledge import Knowledge
@@ -108,3 +110,38 @@ def test_noise_without_a_budget_is_refused() -> None:
     curator = Curator.open({"v0": ["a"], "v1": ["b"]}, schema_of(2), None)
     with pytest.raises(BudgetError, match="without a budget"):
         curator.select(Counts(("v0",)), Fraction(1, 2))
+
+
+def toy_run(**options: Any) -> privet.Discovery:
+    rng = np.random.default_rng(1)
+    a = rng.integers(0, 2, 4000)
+    data = {
+        "v0": np.where(a, "a", "b"),
+        "v1": np.where(a ^ (rng.random(4000) < 0.1), "a", "b"),
+        "v2": np.where(rng.random(4000) < 0.5, "a", "b"),
+    }
+    return privet.discover(data, schema_of(3), epsilon=5.0, ledger=":memory:", **options)
+
+
+def test_answers_are_of_use_to_the_method_that_was_told_them_alone() -> None:
+    found = toy_run(method="em-pc")
+    again = privet.discover(evidence=found.evidence)
+    assert again.graph == found.graph and again.certificate["reused"]
+    with pytest.raises(MethodError, match="curate can make nothing"):
+        privet.discover(evidence=found.evidence, method="curate")
+    for options in ({"alpha": 0.5}, {"max_order": 0}, {"statistic": "kendall"}, {"cap": 3}):
+        with pytest.raises(MethodError, match="asked without it"):
+            privet.discover(evidence=found.evidence, **options)
+    known = schema_of(3, Knowledge(forbidden=frozenset({("v0", "v1")})))
+    with pytest.raises(EvidenceError, match="other knowledge"):
+        privet.discover(evidence=found.evidence, schema=known)
+
+
+def test_a_sample_with_a_delta_is_refused_before_a_cap_is_set(tmp_path: Path) -> None:
+    book = Ledger(tmp_path / "ledger.sqlite")
+    with pytest.raises(MethodError, match="--delta 0"):
+        privet.discover(
+            {"v0": ["a"], "v1": ["b"]}, schema_of(2), epsilon=1, method="priv-pc", subsample=0.5,
+            ledger=book,
+        )  # fmt: skip
+    assert book.accounts() == ()

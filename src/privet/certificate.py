@@ -271,7 +271,9 @@ def _assumptions(schema: Schema, durable: bool) -> list[str]:
         "is not covered",
     ]
     if schema.adjacency is Adjacency.REPLACE_ONE:
-        found.insert(-2, f"the number of rows, {schema.rows}, is public knowledge")
+        found.insert(
+            -2, f"the number of rows, {schema.rows}, is public knowledge, and the table has as many"
+        )
     if not durable:
         found.append("nothing else is released about these people: this ledger was in memory only")
     return found

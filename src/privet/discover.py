@@ -199,8 +199,8 @@ def _published(
     if len(chosen) > 1 or paper is None:
         named = [method.name for method in registry.available() if method.published]
         raise MethodError(
-            f"{' and '.join(method.name for method in chosen)} cannot be run as published; "
-            f"choose one of {', '.join(named)}"
+            f"{' and '.join(method.name for method in chosen)} cannot be run as published, or not "
+            f"together; choose one of {', '.join(named)}"
         )
     return paper
 
@@ -226,6 +226,7 @@ def reuse(
             "this evidence holds pairs of columns and nothing to search; judge them again with "
             "`privet orient --evidence FILE`"
         )
+    _check_told(saved, settings)
     return search(saved, settings, method=method, reused=True)
 
 
@@ -307,7 +308,7 @@ def _check_shared(chosen: Sequence[Method]) -> None:
     for other in chosen[1:]:
         if other.measure is not first.measure:
             raise MethodError(
-                f"{other.name} measures {other.evidence}, but {first.name} measures "
+                f"{other.name} measures {other.evidence} of its own, and {first.name} measures "
                 f"{first.evidence}; methods that are run together share one measurement: name "
                 f"some of {', '.join(_sharing(first))}, or make two runs, each with its own budget"
             )
@@ -336,6 +337,25 @@ def _check_evidence(chosen: Method, saved: Saved, measured: Certificate) -> None
             f"{chosen.name} searches {chosen.evidence}, which this evidence does not hold (it has "
             f"{' and '.join(sorted(held))}, measured by {by.name}); use one of "
             f"{', '.join(_sharing(by))}{again}"
+        )
+    if evidence_file.told(saved) and chosen is not by:
+        raise MethodError(
+            f"this evidence holds the answers that {by.name} was told step by step, of which "
+            f"{chosen.name} can make nothing; use --method {by.name}, or run {chosen.name} on the "
+            "data, for a budget of its own"
+        )
+
+
+def _check_told(saved: Saved, settings: Settings) -> None:
+    """Refuse options of questions that were asked long ago."""
+    given = {**settings.special(), "alpha": settings.alpha}
+    given["max_order"] = None if settings.max_order == Settings.max_order else settings.max_order
+    free = {"threshold", "steps", "sparsity"}  # of weights, which check these themselves
+    named = [name for name, value in given.items() if value is not None and name not in free]
+    if evidence_file.told(saved) and named:
+        raise MethodError(
+            f"{named[0]} is {given[named[0]]!r}, but this evidence holds the answers to questions "
+            f"that were asked without it; leave it away, or run the method on the data with it"
         )
 
 

@@ -65,7 +65,14 @@ def open_evidence(
         )
     saved = evidence if isinstance(evidence, Saved) else evidence_file.load(evidence)
     if schema is not None:
-        saved = replace(saved, schema=_same_table(saved.schema, read_schema(schema)))
+        known = _same_table(saved.schema, read_schema(schema))
+        if known.knowledge != saved.schema.knowledge and evidence_file.told(saved):
+            raise EvidenceError(
+                "this evidence holds the answers of a search that knew what could not be an edge "
+                "and asked nothing about that, so other knowledge would need other answers; leave "
+                "the schema away, or run the method on the data with this one"
+            )
+        saved = replace(saved, schema=known)
     return saved
 
 

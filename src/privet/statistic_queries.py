@@ -33,7 +33,8 @@ def bound(statistic: str, schema: Schema) -> int:
 
     Of two columns, one has at most as many levels as the second largest column. G² is the one
     statistic whose bound grows with the number of rows, by its logarithm; where that number is
-    private, ``MOST_ROWS`` stands for it, and larger tables are not served.
+    private, ``MOST_ROWS`` stands for it; a larger table must not be asked (it would not fit
+    64 bits either).
     """
     levels = sorted(column.cardinality for column in schema.columns)[-2:][0]
     if schema.adjacency is Adjacency.ADD_REMOVE:

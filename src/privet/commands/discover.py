@@ -91,7 +91,9 @@ def _add_published(parser: argparse.ArgumentParser) -> None:
         "--as-published", action="store_true",
         help="as the paper has it, to compare with: NOT private, whatever it claims",
     )  # fmt: skip
-    asking.add_argument("--statistic", metavar="NAME", help="t1, t2, cmh, g2, kendall, spearman")
+    asking.add_argument(
+        "--statistic", metavar="NAME", help="t1, t2, cmh, g2, kendall, spearman, distance"
+    )
     asking.add_argument("--cap", type=int, metavar="K", help="how often to ask at most")
     asking.add_argument("--subsample", type=float, metavar="Q", help="share of rows to look at")
     asking.add_argument("--beta1", type=float, metavar="B", help="doubt below the bar, CURATE")

@@ -135,9 +135,10 @@ class MemoryRows:
 
     def table_batch(self, sets: Sequence[tuple[str, ...]]) -> list[Integers]:
         """The table of each set, counted together."""
-        fresh = [s for s in dict.fromkeys(sets) if s not in self._answers]
+        known = self._answers  # another thread may put a new one in its place
+        fresh = [s for s in dict.fromkeys(sets) if s not in known]
         counted = self._counted(fresh) if len(fresh) > FEW else {s: self.counts(s) for s in fresh}
-        tables = [counted[s] if s in counted else self._answers[s] for s in sets]
+        tables = [counted[s] if s in counted else known[s] for s in sets]
         self._answered += sum(table.size for table in counted.values())
         if self._answered > ANSWERED_CELLS:
             self._answers, self._answered = {}, 0

@@ -100,6 +100,12 @@ def kind(release: Release) -> str:
     return KINDS[type(release.query)]
 
 
+def told(saved: Saved) -> bool:
+    """Whether these are the answers that one search was told step by step: no other search, no
+    other options and no other knowledge can make anything else of them."""
+    return any(isinstance(release.query, Decisions | Weights) for release in saved.releases)
+
+
 def _from_dict(document: dict[str, Any]) -> Saved:
     schema = Schema.from_dict(document["schema"])
     releases = tuple(_release(part, schema) for part in document["releases"])

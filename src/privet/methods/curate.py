@@ -61,7 +61,7 @@ def _share(
     if not counts[0] or curator.run is None or not curator.left:
         return Fraction(0)
     tests = [min(count, counts[0]) for count in counts if count]
-    budget, left = float(curator.run.budget), float(curator.left)
+    budget, left = float(curator.budget), float(curator.left)
     bar = median(bars.height(pair) for pair in walk.edges()) / bars.reach
     sharpness = (bar * settings.beta2, bar * settings.beta1)
     power = 1 if curator.pure else 2  # epsilons add up, or their squares do

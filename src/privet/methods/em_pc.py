@@ -215,7 +215,7 @@ class _Calls:
         """Added to a score, so that an independent pair is not kept because of noise alone; more
         for more columns [found on random networks]."""
         assert self.curator.run is not None
-        budget = float(self.curator.run.budget * price)
+        budget = float(self.curator.budget * price)
         epsilon = budget if self.curator.pure else sqrt(8 * budget)
         return round(self.scores.reach / epsilon * log(len(self.curator.schema.names)))
 

@@ -135,6 +135,12 @@ class Method:
                 f"{self.name} needs a delta above 0 and got 0; give --delta 1e-6 or less than "
                 "one over the number of people, or use --method auto"
             )
+        if settings.subsample is not None and self.private and delta > 0:
+            raise MethodError(
+                f"--subsample is {settings.subsample:g} and delta {delta:g}, but what a secret "
+                "sample is worth is known for pure budgets only; give --delta 0, or leave "
+                "--subsample away"
+            )
         self.check(schema, settings)
 
 
