@@ -63,6 +63,10 @@ class Told:
     calls: int = 0
 
     @property
+    def budget(self) -> Fraction:
+        return Fraction(self.epsilon)
+
+    @property
     def run(self) -> Any:
         return type("Paid", (), {"budget": self.epsilon})
 

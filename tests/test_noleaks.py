@@ -183,7 +183,7 @@ def test_deviations_are_those_of_the_weights() -> None:
 
 
 @pytest.mark.parametrize("method", BOTH)
-def test_a_linear_model_is_modelwith_its_directions(method: str) -> None:
+def test_a_linear_model_is_found_with_its_directions(method: str) -> None:
     result = found(numbers(20_000), schema_of(), method)
     assert result.graph.kind == "dag" and result.certificate["private"]
     assert {(e.source, e.target) for e in result.graph.edges} == ARROWS

@@ -273,7 +273,7 @@ def test_propose_test_release_through_the_doors() -> None:
     passed.check(curator.schema)
     with pytest.raises(MethodError, match="delta of its test"):  # which no ledger counts
         curator.laplace(passed, half)
-    assert curator.left == half and passed.bound(curator.schema) == UNIT * question.width
+    assert curator.left == half and passed.bound(curator.schema) == question.bound(curator.schema)
     curator = curator_for(x[:2], y[:2])
     test = curator.laplace(distances, half)
     with pytest.raises(MethodError, match="no answer"):

@@ -38,6 +38,8 @@ def _line(method: Method) -> tuple[str, ...]:
     privacy = "none"
     if method.private:
         privacy = "central, delta > 0" if method.needs_delta else "central, any delta"
+    if method.evidence == "reports":
+        privacy = "local"
     if method.published:
         privacy += "; none with --as-published"
     return (

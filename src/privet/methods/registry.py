@@ -123,7 +123,12 @@ class Method:
     published: Published | None = None
 
     def serve(self, schema: Schema, delta: float, settings: Settings) -> None:
-        """Refuse, from public facts alone, what this method cannot do."""
+        """Refuse, from public facts alone, what this method cannot do with rows."""
+        if self.evidence == "reports":
+            raise MethodError(
+                f"{self.name} searches reports that devices have randomised, not rows; use "
+                "--method auto for a table"
+            )
         for column in schema.columns:
             if column.kind not in self.kinds:
                 raise MethodError(
