@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reports import Floats, heaps, releases, schema_of, shares, shown, stack
 from scipy.special import ndtr
 from scipy.stats import binom
 
 from privet.ci import local as ci
 from privet.ci import local_numbers as ci_numbers
-from privet.ci.local import LocalJudge, tested
+from privet.ci.local import LocalJudge
 from privet.ci.local_numbers import LocalNumberJudge
 from privet.evidence.local import LocalEvidence
 from privet.evidence.local_counts import LeftOut, told
@@ -29,6 +28,7 @@ from privet.evidence.local_numbers import LocalCorrelations
 from privet.local import Protocol, plan_protocol
 from privet.local.blocks import GRID, make
 from privet.schema import Column, Schema
+from reports import Floats, heaps, releases, schema_of, shares, shown, stack
 
 COLLECTIONS, RARELY = 2_000, 1e-6
 SIZES = (2, 3, 2, 3)  # of u, v, x, y: u --> x, u --> y, and v by itself
@@ -71,7 +71,7 @@ def test_the_level_is_held(name: str, epsilon: float) -> None:
         asked = np.array(questions)
         if order == 2 and not evidence.known(np.array([[0, 1, 2]])).all():
             continue
-        found = tested(evidence, asked)
+        found = ci.tested(evidence, asked)
         sure = found.freedom > 0
         assert sure.mean() > 0.99
         assert sized(found.p_value[sure]) == (True, True), order
@@ -82,7 +82,7 @@ def test_a_level_that_is_not_held_would_be_seen() -> None:
     evidence = collected("planned-block", 1)
     assert isinstance(evidence.law, BlockLaw)
     timid = replace(evidence.law, people=evidence.law.people / 0.8)
-    wrong = tested(replace(evidence, law=timid), np.array(QUESTIONS[0]))
+    wrong = ci.tested(replace(evidence, law=timid), np.array(QUESTIONS[0]))
     assert sized(wrong.p_value) != (True, True)
 
 
@@ -98,7 +98,7 @@ def test_reports_of_independent_channels_keep_independence() -> None:
         for release in releases(protocol, joint, 20_000, 400, rng):
             evidence = LocalEvidence.from_release(release)
             assert evidence.plain is not None
-            out.append([tested(e, question).p_value[0] for e in (evidence.plain, evidence)])
+            out.append([ci.tested(e, question).p_value[0] for e in (evidence.plain, evidence)])
     own, undone = np.array(powers).T
     assert sized(np.array(sizes)[:, 0])[1]
     assert (own < 0.01).mean() > (undone < 0.01).mean() + 0.2
@@ -109,7 +109,7 @@ def test_what_is_joined_is_found() -> None:
     rng = np.random.default_rng(3)
     evidence = stack(releases(protocol, common_cause(1, apart=0.3), 50_000, 50, rng))
     for order in (1, 2):
-        assert (tested(evidence, np.array(QUESTIONS[order])).p_value < 0.01).all()
+        assert (ci.tested(evidence, np.array(QUESTIONS[order])).p_value < 0.01).all()
     judge = LocalJudge(evidence, 0.2)
     assert (judge.margins(np.array(QUESTIONS[1])) > 0).all()
     assert (judge.margins(np.array(QUESTIONS[0])) < 0).mean() > 0.8
