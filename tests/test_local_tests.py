@@ -18,17 +18,13 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from privet.ci import local as ci
-from privet.ci import local_numbers as ci_numbers
 from privet.ci.local import LocalJudge
-from privet.ci.local_numbers import LocalNumberJudge
 from privet.evidence.local import LocalEvidence
-from privet.evidence.local_counts import LeftOut, told
 from privet.evidence.local_laws import BlockLaw
-from privet.evidence.local_numbers import LocalCorrelations
 from privet.local import Protocol, plan_protocol
 from privet.local.blocks import GRID, make
 from privet.schema import Column, Schema
-from reports import Floats, heaps, releases, schema_of, shares, shown, stack
+from reports import Floats, releases, schema_of, stack
 
 COLLECTIONS, RARELY = 2_000, 1e-6
 SIZES = (2, 3, 2, 3)  # of u, v, x, y: u --> x, u --> y, and v by itself
@@ -224,41 +220,3 @@ def product_laws(protocol: Protocol, rng: np.random.Generator) -> list[Any]:
         share = np.bincount(truth, minlength=GRID) / len(u)
         laws.append((block.attributes, (share @ protocol.channel(block).matrix())[None]))
     return laws
-
-
-@pytest.mark.parametrize(
-    ("name", "epsilon", "cut"),
-    [("sign-block", 2, 0.0), ("sign-block", 8, 0.5), ("sign-bit", 1, 0.0), ("piecewise", 4, 0.0)],
-)
-def test_the_level_is_held_on_numbers(name: str, epsilon: float, cut: float) -> None:
-    protocol = plan_protocol(numbers(cut), epsilon, name)
-    rng = np.random.default_rng(12)
-    laws = product_laws(protocol, rng) if name == "piecewise" else shown(protocol, sides(cut))
-    people = np.rint(50_000 * shares(protocol)).astype(int).tolist()
-    p_values: dict[int, list[Floats]] = {order: [] for order in QUESTIONS}
-    errors = []
-    for _ in range(COLLECTIONS):
-        release = told(protocol, heaps(laws, people, rng), LeftOut(), 2)
-        evidence = LocalCorrelations.from_release(release)
-        for order, questions in QUESTIONS.items():
-            p_values[order].append(ci_numbers.tested(evidence, np.array(questions)).p_value)
-        errors.append((evidence.correlation[0, 2] - PATHS[2]) / np.sqrt(evidence.variances[0, 2]))
-    for order, found in p_values.items():
-        assert sized(np.concatenate(found)) == (True, True), order
-    if name != "piecewise":  # clipping makes correlations a little smaller
-        assert abs(np.mean(errors)) < 0.25 and 0.9 < np.std(errors) < 1.1
-
-
-def test_numbers_that_are_joined_are_found() -> None:
-    protocol = plan_protocol(numbers(), 4, "sign-block")
-    rng = np.random.default_rng(13)
-    people = np.rint(50_000 * shares(protocol)).astype(int).tolist()
-    release = told(protocol, heaps(shown(protocol, sides(0.0)), people, rng), LeftOut(), 2)
-    judge = LocalNumberJudge(LocalCorrelations.from_release(release), 0.2)
-    assert judge.margins(np.array([[0, 2], [0, 3], [2, 3]])).min() > 0
-    assert judge.margins(np.array([[1, 2]]))[0] < 0 and judge.margins(np.array([[2, 3, 0]]))[0] < 0
-    assert judge.margins(np.array([[0, 2, 3, 1]]))[0] > 0
-    strength = judge.strengths()
-    assert strength[0, 2] > strength[2, 3] > strength[1, 2]
-    replicas = LocalNumberJudge(judge.evidence.stack(5, rng), 0.2).margins(np.array([[0, 2, 1]]))
-    assert replicas.shape == (5, 1) and len(set(replicas.ravel().tolist())) == 5
