@@ -8,6 +8,7 @@ from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 from privet.evidence.local import LocalEvidence
 from privet.evidence.local_counts import Heap, LeftOut, largest_set, told
@@ -17,6 +18,8 @@ from privet.queries import Release
 from privet.schema import Column, Schema
 
 Floats = NDArray[np.float64]
+
+RARELY = 1e-6  # false alarms of a test that measures a size
 
 
 def schema_of(sizes: Sequence[int], kind: str = "categorical") -> Schema:
@@ -91,3 +94,12 @@ def stack(found: list[Release]) -> LocalEvidence:
         rows = [np.concatenate([one[members].ravel() for members in sets]) for one in tables]
         layers[size] = replace(layer, values=np.stack(rows))
     return replace(first, layers=layers)
+
+
+def sized(p_values: Floats) -> tuple[bool, bool]:
+    """Whether the shares below 0.05 and below 0.01 can be right: they pass if they could come from
+    a size of 0.035 to 0.065, and of up to 0.016, and fail if that happens RARELY."""
+    count = p_values.size
+    low, high = (int((p_values < level).sum()) for level in (0.01, 0.05))
+    right = binom.ppf(RARELY, count, 0.035) <= high <= binom.isf(RARELY, count, 0.065)
+    return bool(right), bool(low <= binom.isf(RARELY, count, 0.016))

@@ -1,8 +1,6 @@
 """Tests on reports hold their level, find what is there, and say when they cannot know.
 
-Sizes are measured on 2,000 collections of reports whose counts are drawn from their law. A size
-passes if it could be 0.035 to 0.065 (at the level 0.05) or up to 0.016 (at 0.01): it is called
-wrong only if that would happen less than once in a million runs.
+Sizes are measured on 2,000 collections of reports whose counts are drawn from their law.
 """
 
 from __future__ import annotations
@@ -10,23 +8,18 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
-from scipy.stats import binom
 
 from privet.ci import local as ci
 from privet.ci.local import LocalJudge
 from privet.evidence.local import LocalEvidence
 from privet.evidence.local_laws import BlockLaw
-from privet.local import Protocol, plan_protocol
-from privet.local.blocks import GRID, make
-from privet.schema import Column, Schema
-from reports import Floats, releases, schema_of, stack
+from privet.local import plan_protocol
+from reports import Floats, releases, schema_of, sized, stack
 
-COLLECTIONS, RARELY = 2_000, 1e-6
+COLLECTIONS = 2_000
 SIZES = (2, 3, 2, 3)  # of u, v, x, y: u --> x, u --> y, and v by itself
 QUESTIONS = {0: [[1, 2], [1, 3]], 1: [[2, 3, 0]], 2: [[2, 3, 0, 1]]}
 
@@ -39,14 +32,6 @@ def common_cause(seed: int, apart: float = 0.0) -> Floats:
     joint = np.einsum("u,v,ux,uy->uvxy", u, v, x, y)
     joined = np.einsum("u,v,xy->uvxy", u, v, np.array([[0.5, 0, 0], [0, 0.2, 0.3]]))
     return np.asarray((1 - apart) * joint + apart * joined)
-
-
-def sized(p_values: Floats) -> tuple[bool, bool]:
-    """Whether the shares below 0.05 and below 0.01 can be right."""
-    count = p_values.size
-    low, high = (int((p_values < level).sum()) for level in (0.01, 0.05))
-    right = binom.ppf(RARELY, count, 0.035) <= high <= binom.isf(RARELY, count, 0.065)
-    return bool(right), bool(low <= binom.isf(RARELY, count, 0.016))
 
 
 @cache
@@ -182,41 +167,3 @@ def test_replicas_are_judged_like_the_evidence() -> None:
         assert often.shape == (3, len(asked)) and often == pytest.approx(np.stack([once] * 3))
     moved = LocalJudge(evidence.stack(5, np.random.default_rng(1)), 0.2).margins(np.array([[2, 3]]))
     assert len(set(moved[:, 0].tolist())) == 5
-
-
-# Numbers. u --> x, u --> y, v by itself, all standard normal; cuts need not be medians.
-
-PATHS = np.array([0.0, 0.0, 0.7, -0.6])  # of u to itself (below), v, x and y
-
-
-def numbers(cut: float = 0.0) -> Schema:
-    columns = tuple(
-        Column(name=name, kind="numeric", bounds=(-3.0, 3.0), cuts=(cut,)) for name in "uvxy"
-    )
-    return Schema(name="numbers", columns=columns)
-
-
-def sides(cut: float) -> Floats:
-    """The joint law of the sides of the cut, by adding up over a fine grid of u."""
-    u = np.linspace(-8, 8, 4001)
-    weight = np.exp(-(u**2) / 2)
-    weight /= weight.sum()
-    above = [(u >= cut).astype(float)]
-    above += [ndtr((path * u - cut) / np.sqrt(1 - path**2)) for path in PATHS[1:]]
-    both = [np.stack([1 - p, p]) for p in above]
-    return np.asarray(np.einsum("n,an,bn,cn,dn->abcd", weight, *both))
-
-
-def product_laws(protocol: Protocol, rng: np.random.Generator) -> list[Any]:
-    """The laws of the reports on products, from two million people."""
-    u, *errors = rng.standard_normal((4, 2_000_000))
-    data = [u, *(p * u + np.sqrt(1 - p**2) * e for p, e in zip(PATHS[1:], errors, strict=True))]
-    codes = [np.searchsorted(c.cuts, z, side="right") for c, z in zip(protocol.columns, data,
-                                                                      strict=True)]  # fmt: skip
-    laws = []
-    for block in protocol.blocks:
-        mine = np.stack([codes[i] for i in block.attributes], axis=1)
-        truth = make("product", protocol.sizes_of(block), mine, np.zeros(len(u)), block.power)
-        share = np.bincount(truth, minlength=GRID) / len(u)
-        laws.append((block.attributes, (share @ protocol.channel(block).matrix())[None]))
-    return laws

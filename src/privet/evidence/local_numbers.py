@@ -12,7 +12,7 @@ so its error is, to first order, a known combination of theirs.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
 from typing import Protocol as Shape
 
@@ -30,6 +30,8 @@ STRONGEST = 0.98  # correlation that is believed at most
 RAREST = 0.01  # share of people on one side of a cut that is believed at least
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
 HALVINGS = 45
+POINTS = 4096
+BLOCK_NUMBERS = 4_000_000  # in one block of work
 # How many people without noise a pair must be worth for separators of one, two, three columns.
 NUMBER_ORDERS = (150.0, 1_000.0, 1_000.0)
 
@@ -130,45 +132,54 @@ class Apart:
 
 @dataclass(frozen=True, kw_only=True)
 class Signs:
-    """Signs of blocks of columns: the law of blocks, where f_A is the product of the signs in A,
-    so that f_A f_B is the product of those in one of the two. Means of products of three and
-    four signs are taken as if they had no cumulants of their own."""
+    """Signs of blocks of columns: the law of blocks (proofs/local-evidence.md), with f_A the
+    product of the signs in A. How products of two such hang together is read from fixed points
+    of the normal law with these correlations; a sign is + below ``cut``."""
 
     law: BlockLaw
-    single: Floats  # E[s_i]
-    pair: Floats  # E[s_i s_j], 1 on the diagonal
+    correlation: Floats
+    cut: Floats
     kinds: int = 1
 
     def covariance(self, questions: Indices) -> Floats:
+        step = max(1, BLOCK_NUMBERS // (POINTS * questions.shape[1] ** 2))
+        starts = range(0, max(len(questions), 1), step)
+        return np.concatenate([self._covariance(questions[at : at + step]) for at in starts])
+
+    def _covariance(self, questions: Indices) -> Floats:
         width = questions.shape[1]
         sets = [*combinations(range(width), 2), *combinations(range(width), 1)]
         bits = np.int64(1) << questions.astype(np.int64)
         masks = np.stack([bits[:, list(one)].sum(axis=1) for one in sets], axis=1)
         m = self.law.moments(masks[:, :, None] | masks[:, None, :])
         own = np.maximum(np.einsum("taaq->taq", m)[..., 0], 1e-300)
-        mean = np.stack([self._expected(questions, set(one)) for one in sets], axis=1)
-        out = -m[..., 2] * mean[:, :, None] * mean[:, None, :]
-        for a, one in enumerate(sets):
-            for b, other in enumerate(sets):
-                both = self._expected(questions, set(one) ^ set(other))
-                out[:, a, b] += m[:, a, b, 1] * both + (a == b) * (m[:, a, a, 0] - m[:, a, a, 1])
+        signs = self._signs(questions)
+        f = np.stack([signs[:, list(one)].prod(axis=1) for one in sets], axis=1)
+        mean = f.mean(axis=2)
+        out = m[..., 1] * (f @ f.swapaxes(1, 2) / POINTS)
+        out -= m[..., 2] * mean[:, :, None] * mean[:, None, :]
+        at = np.arange(len(sets))
+        out[:, at, at] += m[:, at, at, 0] - m[:, at, at, 1]
         return np.asarray(out / (own[:, :, None] * own[:, None, :]))
 
-    def _expected(self, questions: Indices, members: set[int]) -> Floats:
-        """E of the product of the signs of these places in the questions."""
-        columns = [questions[:, i] for i in sorted(members)]
-        return np.asarray(self._partitioned(columns)) if columns else np.ones(len(questions))
+    def _signs(self, questions: Indices) -> Floats:
+        """Of the points, (questions, columns, points)."""
+        values, vectors = np.linalg.eigh(
+            self.correlation[questions[:, :, None], questions[:, None, :]]
+        )
+        root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        length = np.sqrt((root**2).sum(axis=2, keepdims=True))
+        drawn = root / length @ _points(questions.shape[1])
+        return np.where(drawn < self.cut[questions][:, :, None], 1.0, -1.0)
 
-    def _partitioned(self, columns: list[Indices]) -> Floats | float:
-        """The sum over all ways to part the columns into single ones and pairs."""
-        if not columns:
-            return 1.0
-        first, *rest = columns
-        total = self.single[first] * self._partitioned(rest)
-        for at, other in enumerate(rest):
-            joint = self.pair[first, other] - self.single[first] * self.single[other]
-            total = total + joint * self._partitioned(rest[:at] + rest[at + 1 :])
-        return total
+
+@cache
+def _points(width: int) -> Floats:
+    """Points of the normal law of so many columns, with its means and covariances exactly."""
+    drawn = np.random.default_rng(width).standard_normal((width, POINTS // 2))
+    both = np.concatenate([drawn, -drawn], axis=1)
+    root = np.linalg.cholesky(both @ both.T / POINTS)
+    return np.asarray(np.linalg.solve(root, both))
 
 
 def _sign_block(release: Release) -> LocalCorrelations:
@@ -181,10 +192,9 @@ def _sign_block(release: Release) -> LocalCorrelations:
     for (i, j), table in ((m, t) for m, t in tables.items() if len(m) == 2):
         pair[i, j] = pair[j, i] = 4 * table[1, 1]
     correlation, slope, side = tetrachoric(single, pair)
-    bound = np.clip(pair, -1, 1)
     return LocalCorrelations(
         names=release.query.protocol.schema.names, correlation=correlation, slope=slope,
-        side=side[None], means=Signs(law=law, single=np.clip(single, -1, 1), pair=bound),
+        side=side[None], means=Signs(law=law, correlation=correlation, cut=cuts(single)),
     )  # fmt: skip
 
 
@@ -206,11 +216,15 @@ def _sign_bit(release: Release) -> LocalCorrelations:
     )  # fmt: skip
 
 
+def cuts(single: Floats) -> Floats:
+    """Below which a standard normal column lies as often as its sign is +."""
+    return np.asarray(ndtri(np.clip((1 + single) / 2, RAREST, 1 - RAREST)))
+
+
 def tetrachoric(single: Floats, pair: Floats) -> tuple[Floats, Floats, Floats]:
     """Correlations of normal columns whose signs have these means, and how they move with the
     means of the pairs and of the single columns."""
-    above = np.clip((1 + single) / 2, RAREST, 1 - RAREST)
-    cut = ndtri(above)
+    cut = cuts(single)
     h, k = cut[:, None], cut[None, :]
     both = (1 + single[:, None] + single[None, :] + pair) / 4
     low, high = np.full_like(both, -np.pi / 2), np.full_like(both, np.pi / 2)

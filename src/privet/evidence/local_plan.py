@@ -36,6 +36,7 @@ LEVEL, CORRELATION = "Cramér's V", "correlation"
 LARGEST_GRID = 1 << 10  # cells of geometric-combined, beyond which a plan would take minutes
 REACH = 3.0  # standard deviations from the middle of a numeric column to its bounds
 MOST_PEOPLE = 1e15
+USUAL = 1000.0  # people without noise by whom pairs are ranked
 FEWEST = 2.0  # people without noise from whom no effect shows, however large
 
 
@@ -101,12 +102,12 @@ def _line(
     numbers = name in NUMERIC
     bar = level(len(protocol.sizes))
     smallest = _smallest_correlation if numbers else _smallest_v
-    found = [smallest(*shape, people * one, bar) for *shape, one in _kinds(protocol, each)]
-    middle = _kinds(protocol, each)[int(np.argsort(found)[len(found) // 2])]
+    kinds = _kinds(protocol, each)
+    ranked = sorted(kinds, key=lambda kind: smallest(*kind[:2], USUAL * kind[2] / typical, bar))
+    middle = ranked[len(ranked) // 2]
 
     def shown(count: float) -> float:
-        *shape, one = middle
-        return smallest(*shape, count * one, bar)
+        return smallest(*middle[:2], count * middle[2], bar)
 
     order = order_for(people * typical, NUMBER_ORDERS if numbers else ORDERS)
     return LocalLine(
@@ -167,7 +168,7 @@ def _product_variance(protocol: Protocol) -> float:
     cells = np.arange(channel.cells) - (channel.cells - 1) / 2
     window = np.arange(channel.width) - (channel.width - 1) / 2
     noise = (1 - left) * np.mean(cells**2) + left * np.mean(window**2)
-    one = noise / (left * HALF) ** 2 / spread**2 + 1
+    one = noise / (left * HALF) ** 2 / spread**2 + 1 / left
     share = blocks[0].weight / sum(block.weight for block in protocol.blocks)
     return float(one / share)
 

@@ -8,12 +8,13 @@ Each report was private when it left its device, so whatever is made of the repo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
+from privet.accounting import float_up
 from privet.ci.local import FEWEST, LocalJudge
 from privet.ci.local_numbers import LocalNumberJudge
 from privet.errors import MethodError
@@ -153,3 +154,39 @@ def replicas_of(evidence: Evidence, alpha: float) -> partial[Judge]:
 
 def _replicas(evidence: Evidence, alpha: float, count: int, rng: np.random.Generator) -> Judge:
     return judge_of(evidence.stack(count, rng), alpha)
+
+
+def facts(release: Release) -> dict[str, Any]:
+    """What a certificate of reports should say beside the schema: who promised what, how much
+    the reports tell, and what that rests on."""
+    query: Reported = release.query
+    protocol, evidence = query.protocol, evidence_of((release,))
+    levels = protocol.levels()
+    return {
+        "trust": "local",
+        "epsilon": float_up(protocol.epsilon),
+        "delta": 0.0,
+        "protocol": protocol.name,
+        "protocol_id": protocol.id,
+        "people": sum(query.people),
+        "left_out": asdict(query.left_out),
+        "worth": evidence.people_worth,
+        "order": order_of(evidence),
+        "levels": {
+            "epsilon_ldp": levels.epsilon_ldp,
+            "epsilon_d": levels.epsilon_d,
+            "metric": levels.metric,
+            "success": levels.success,
+            "by_chance": levels.by_chance,
+        },
+        "assumptions": list(ASSUMPTIONS),
+    }
+
+
+ASSUMPTIONS = (
+    "every device randomised its answers by this protocol, with randomness of its own, before it "
+    "sent anything",
+    "each person sent one report; whoever sends another one, with fresh randomness, gives away the "
+    "sum of both epsilons",
+    "who took part, and how many did, is not protected, nor is what was asked of whom",
+)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import DataError
-from privet.evidence.local import planned_worth
+from privet.evidence.local import ORDERS, order_for, planned_worth
 from privet.evidence.local_counts import Heap, LeftOut, Set, largest_set, told
 from privet.local.protocol import Protocol
 from privet.queries import Release
@@ -29,7 +29,6 @@ from privet.schema import did_you_mean
 MIXED = 0.01  # share of reports by another protocol above which it is no accident
 TOGETHER = 1 << 22  # different reports that are held in memory at a time
 COVER_CELLS = 1 << 12  # of a table that is counted in one pass, where everybody reports on all
-TRIPLES_FROM = 500.0  # people without noise that a pair must be worth
 MEMORY = "1GB"
 INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT",
             "UINTEGER", "UBIGINT", "UHUGEINT")  # fmt: skip
@@ -58,7 +57,8 @@ def collect(reports: object, protocol: Protocol) -> Release:
             other_protocol=total - ours, malformed=ours - good, repeated=repeated
         )
         people = good - repeated
-        wanted = 3 if planned_worth(protocol, people) >= TRIPLES_FROM else 2
+        # triples serve separators, for which pairs must be worth enough
+        wanted = 3 if order_for(planned_worth(protocol, people), ORDERS) else 2
         largest = largest_set(protocol, wanted)
         if protocol.family == "attributes":
             heaps = _columns(con, protocol, largest)
@@ -273,7 +273,7 @@ def _repeated(con: Any, source: _Source) -> int:
             f"INSERT INTO again SELECT md5_number(person) AS who, min(nr), count(*) {fine} AND "
             f"person IS NOT NULL GROUP BY who HAVING count(*) > 1"
         )
-    (times,) = _one(con, "SELECT coalesce(sum(times - 1), 0) FROM again")
+    (times,) = _one(con, "SELECT sum(times - 1) FROM again")
     if times:
         con.execute(
             "CREATE TEMP VIEW kept AS SELECT judged.* FROM judged LEFT JOIN again "
@@ -285,7 +285,7 @@ def _repeated(con: Any, source: _Source) -> int:
 
 
 def _one(con: Any, query: str) -> tuple[int, ...]:
-    return tuple(int(value) for value in con.execute(query).fetchone())
+    return tuple(int(value or 0) for value in con.execute(query).fetchone())
 
 
 def _blocks(con: Any, protocol: Protocol, people: int) -> Iterator[Heap]:
