@@ -44,6 +44,11 @@ class Certificate(Mapping[str, Any]):
     def private(self) -> bool:
         return bool(self["private"])
 
+    @property
+    def local(self) -> bool:
+        """Whether the promise was kept by each person's own device."""
+        return self.facts.get("trust") == "local"
+
     def to_json(self) -> str:
         return json.dumps(dict(self.facts), indent=2, ensure_ascii=False) + "\n"
 
@@ -51,6 +56,8 @@ class Certificate(Mapping[str, Any]):
         """The promise, the price and the budget in plain words, without the assumptions."""
         if not self.private:
             return (f"NOT PRIVATE. {self['promise']}", f"Why: {self['reason']}.")
+        if self.local:
+            return self._lines_of_reports()
         spent, kept = self["spent"], self["ledger"]
         lines = [
             self["promise"],
@@ -59,7 +66,7 @@ class Certificate(Mapping[str, Any]):
             + (f" (rho {spent['rho']:.6g})" if spent["rho"] is not None else "")
             + f" on {len(self['queries'])} question(s), method {self['method']}.",
         ]
-        if self["reused"]:
+        if self.facts.get("reused"):
             lines.append("This search reuses evidence that was paid for earlier: it cost nothing.")
         elif kept["durable"]:
             lines.append(
@@ -70,6 +77,22 @@ class Certificate(Mapping[str, Any]):
         else:
             lines.append("Ledger: in memory only, so later runs will not know of this one.")
         return tuple(lines)
+
+    def _lines_of_reports(self) -> tuple[str, ...]:
+        told, levels = self["reports"], self["levels"]
+        left = [f"{n:,} {_REASONS[why]}" for why, n in told["left_out"].items() if n]
+        worth = float(f"{told['worth']:.2g}")
+        return (
+            self["promise"],
+            f"Promised: epsilon {self['epsilon']:g} for all that one person sends (true value "
+            f"{levels['epsilon_ldp']:.6g}, delta 0), by the protocol {told['protocol']}. Whoever "
+            f"takes all answers for equally likely guesses a person's with probability "
+            f"{levels['success']:.3g} (without a report {levels['by_chance']:.3g}).",
+            f"{told['people']:,} reports were counted"
+            + (f"; left out: {', '.join(left)}" if left else "")
+            + f". On a pair of columns they tell as much as about {worth:,.15g} people without "
+            f"noise. Nothing was spent here, and any further search costs nothing.",
+        )
 
     def __str__(self) -> str:
         assumed = [f"  - {assumption}" for assumption in self["assumptions"]]
@@ -166,6 +189,45 @@ def without_privacy(
     )
 
 
+_REASONS = {
+    "other_protocol": "made by another protocol",
+    "malformed": "that do not fit the protocol",
+    "repeated": "beyond a person's first",
+}
+
+
+def of_reports(
+    schema: Schema, method: str, release: Release, facts: Mapping[str, Any]
+) -> Certificate:
+    """The certificate of reports that each person's device has randomised."""
+    asked = {
+        "what": str(release.query), "cost": None, "currency": None,
+        "mechanism": _mechanism(release), "noise_sd": None,
+    }  # fmt: skip
+    return Certificate(
+        {
+            "private": True,
+            "promise": f"Whatever any one person has answered, it changes the probability of "
+            f"anything that can be concluded from their report, by whoever receives it, by at "
+            f"most {_factor(facts['epsilon'])} (epsilon {facts['epsilon']:g}).",
+            "epsilon": facts["epsilon"],
+            "delta": 0.0,
+            "adjacency": "any two rows of answers that one person may give",
+            "rows_per_person": 1,
+            "trust": "local",
+            "schema": schema.name,
+            "spent": None,
+            "method": method,
+            "queries": [asked],
+            "levels": facts["levels"],
+            "reports": facts["reports"],
+            "ledger": None,
+            "reused": False,
+            "assumptions": [*_unconfirmed(schema), *facts["assumptions"]],
+        }
+    )
+
+
 def of_evidence(facts: Mapping[str, Any]) -> Certificate:
     """The certificate that an evidence file carries; the file may come from anywhere."""
     kinds: dict[str, tuple[type, ...]] = {
@@ -175,12 +237,21 @@ def of_evidence(facts: Mapping[str, Any]) -> Certificate:
     }  # fmt: skip
     if facts.get("private") is False:
         kinds = {key: (*kind, type(None)) for key, kind in kinds.items()} | {"reason": (str,)}
+    elif facts.get("trust") == "local":
+        kinds |= {"spent": (type(None),), "ledger": (type(None),)}
     for key, kind in kinds.items():
         if key not in facts or not isinstance(facts[key], kind):
             raise EvidenceError(
                 f"the certificate in this evidence has no proper {key!r}; take a fresh copy of "
                 f"the evidence.json that the run wrote"
             )
+    try:
+        Certificate(facts).lines()
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise EvidenceError(
+            "the certificate in this evidence is not whole; take a fresh copy of the evidence.json "
+            "that the run wrote"
+        ) from None
     return Certificate(facts)
 
 
@@ -199,15 +270,18 @@ def _promise(schema: Schema, epsilon: float, delta: float) -> str:
         if schema.adjacency is Adjacency.ADD_REMOVE
         else "has given these data or any others"
     )
-    try:
-        factor = f"a factor of {math.exp(epsilon):.4g}"
-    except OverflowError:
-        factor = "a factor too large to mean anything"
     beyond = f", plus {delta:g}" if delta else ""
     return (
         f"Whether {owner} {change} changes the probability of anything that can be concluded "
-        f"from these results by at most {factor} (epsilon {epsilon:g}){beyond}."
+        f"from these results by at most {_factor(epsilon)} (epsilon {epsilon:g}){beyond}."
     )
+
+
+def _factor(epsilon: float) -> str:
+    try:
+        return f"a factor of {math.exp(epsilon):.4g}"
+    except OverflowError:
+        return "a factor too large to mean anything"
 
 
 def _spent(amount: Fraction, currency: Currency, delta: float) -> dict[str, Any]:
@@ -253,12 +327,16 @@ def _fact(fact: str) -> str:
     return "the choice of columns" if fact == CHOICE else f"the schema's {fact}"
 
 
-def _assumptions(schema: Schema, durable: bool) -> list[str]:
-    rows = schema.rows_per_person
-    found = [
+def _unconfirmed(schema: Schema) -> list[str]:
+    return [
         f"{_fact(fact)} is public knowledge: it was read from the data and nobody has confirmed it"
         for fact in schema.unconfirmed
     ]
+
+
+def _assumptions(schema: Schema, durable: bool) -> list[str]:
+    rows = schema.rows_per_person
+    found = _unconfirmed(schema)
     found += [
         f"everything {'else ' if found else ''}in the schema (columns, kinds, levels, bounds, "
         f"knowledge) was known without looking at the rows",

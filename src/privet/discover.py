@@ -16,14 +16,31 @@ from typing import Any
 
 from privet import certificate as certificates
 from privet.certificate import Certificate
+from privet.choice import (
+    check_evidence,
+    check_options,
+    check_shared,
+    check_told,
+    choose,
+    names_of,
+    published_by,
+)
 from privet.discovery import Discovery
-from privet.errors import EvidenceError, MethodError
-from privet.evidence import file as evidence_file
+from privet.errors import BudgetError, DataError, EvidenceError, MethodError
 from privet.evidence.file import Saved
-from privet.front import check_budget_options, check_data, open_evidence, paid, read_schema, told
+from privet.front import (
+    check_budget_options,
+    check_data,
+    open_evidence,
+    paid,
+    read_schema,
+    same_table,
+    told,
+)
 from privet.ledger import Ledger, Run
-from privet.methods import registry
-from privet.methods.registry import Method, Published, Settings
+from privet.local.protocol import Protocol
+from privet.methods import local, registry
+from privet.methods.registry import Method, Settings
 from privet.options import OnStep, make_settings
 from privet.orientation import edges
 from privet.orientation.asking import numeric
@@ -31,6 +48,7 @@ from privet.orientation.registry import pair_of
 from privet.queries import Release
 from privet.schema import Schema
 from privet.trust.central import Curator
+from privet.trust.local import collect
 
 
 def discover(
@@ -42,6 +60,7 @@ def discover(
     method: str | Sequence[str] = "auto",
     private: bool = True,
     evidence: Saved | str | Path | None = None,
+    protocol: Protocol | str | Path | None = None,
     ledger: Ledger | str | Path | None = None,
     as_published: bool = False,
     on_step: OnStep | None = None,
@@ -54,6 +73,10 @@ def discover(
     the one in the user's data directory). ``private=False`` computes without privacy and takes
     no epsilon. With ``evidence``, the saved release of an earlier run is searched again: no data
     are read and nothing is spent; a schema given beside it may bring other knowledge.
+
+    With ``protocol`` (a protocol.json), ``data`` are reports that devices have randomised by it:
+    they were private when they left, so nothing is spent; a schema given beside it may bring
+    other knowledge.
 
     ``as_published`` runs a method as its paper has it, to compare with: epsilon and delta are
     then what the paper would claim, nothing is charged and the certificate says why the claim
@@ -73,6 +96,15 @@ def discover(
                 "away"
             )
         return reuse(evidence, settings, data=data, schema=schema, epsilon=epsilon, method=method)
+    if protocol is not None:
+        if epsilon is not None or not private or ledger is not None or as_published:
+            raise BudgetError(
+                "a protocol was given together with epsilon, private=False, as_published or a "
+                "ledger, but reports were private when they left their devices, with the epsilon "
+                "of their protocol, and nothing more is spent; leave them away"
+            )
+        saved = receive(data, protocol, settings, schema=schema, method=method)
+        return search(saved, settings, method=method)
     saved = measure(
         data, schema, settings,
         epsilon=epsilon, delta=delta, method=method, private=private, ledger=ledger,
@@ -97,15 +129,15 @@ def measure(
     """The half that reads the data and costs privacy; all that is public is checked before."""
     known = read_schema(schema)
     check_budget_options(epsilon, delta, private)
-    all_chosen = [_choose(name, known, delta, private) for name in _names(method)]
-    _check_options(all_chosen, settings)
+    all_chosen = [choose(name, known, delta, private) for name in names_of(method)]
+    check_options(all_chosen, settings)
     for each in all_chosen:
         each.serve(known, delta, settings)
     chosen = all_chosen[0]
     share = _check_pairs(all_chosen, known, settings, as_published)
     check_data(data)
     if as_published:
-        paper = _published(all_chosen, private, ledger)
+        paper = published_by(all_chosen, private, ledger)
         curator = Curator.open(data, known, None)
         releases = paper.measure(curator, settings, float(epsilon or 0), float(delta))
         claim = certificates.Claim(epsilon=float(epsilon or 0), delta=float(delta), why=paper.why)
@@ -119,7 +151,7 @@ def measure(
         more = _pairs(curator, chosen, releases, share, settings) if share else ()
         promise = certificates.without_privacy(known, chosen.name, releases + more)
         return Saved(schema=known, releases=releases + _kept(more), certificate=dict(promise))
-    _check_shared(all_chosen)
+    check_shared(all_chosen)
     Curator.open(data, known, None)  # holds the header against the schema; reads no row
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     run = book.begin(known.name, epsilon=epsilon, delta=delta, method=chosen.name, unit=known.unit)
@@ -135,6 +167,40 @@ def measure(
             error.evidence = _of_run(known, run, releases, (), book)  # type: ignore[attr-defined]
         raise
     return _of_run(known, run, releases, more, book)
+
+
+def receive(
+    reports: object,
+    protocol: Protocol | str | Path,
+    settings: Settings,
+    *,
+    schema: Schema | str | Path | None = None,
+    method: str | Sequence[str] = "auto",
+) -> Saved:
+    """What reports say that devices have randomised by this protocol; costs nobody anything."""
+    known = Protocol.load(protocol) if isinstance(protocol, str | Path) else protocol
+    if not isinstance(known, Protocol):
+        raise DataError(
+            f"the protocol is a {type(known).__name__}; give a privet.local.Protocol or the path "
+            f"of the protocol.json beside the reports"
+        )
+    table = known.schema if schema is None else same_table(known.schema, read_schema(schema))
+    chosen = [registry.get(local.DEFAULT if name == "auto" else name) for name in names_of(method)]
+    for each in chosen:
+        if each.evidence != local.REPORTS:
+            raise MethodError(
+                f"{each.name} searches {each.evidence}, not reports that devices have randomised; "
+                f"use one of {', '.join(registry.searching(local.REPORTS))}"
+            )
+        each.check(table, settings)
+    check_options(chosen, settings)
+    if settings.orient_pairs is not None:
+        raise MethodError("--orient-pairs asks rows, and here are reports only; leave it away")
+    check_data(reports)
+    settings.on_step("reading the reports", 0.1)
+    release = collect(reports, known)
+    promise = certificates.of_reports(table, chosen[0].name, release, local.facts(release))
+    return Saved(schema=table, releases=(release,), certificate=dict(promise))
 
 
 def _of_run(
@@ -186,25 +252,6 @@ def _pairs(
     return edges.ask(curator, found.graph, share, settings.on_step)
 
 
-def _published(
-    chosen: Sequence[Method], private: bool, ledger: Ledger | str | Path | None
-) -> Published:
-    """The one method as its paper has it, or a refusal."""
-    if not private or ledger is not None:
-        raise MethodError(
-            "a method as published was asked for together with --no-privacy or a ledger, but it "
-            "has a claimed epsilon of its own and is never charged; leave them away"
-        )
-    paper = chosen[0].published
-    if len(chosen) > 1 or paper is None:
-        named = [method.name for method in registry.available() if method.published]
-        raise MethodError(
-            f"{' and '.join(method.name for method in chosen)} cannot be run as published, or not "
-            f"together; choose one of {', '.join(named)}"
-        )
-    return paper
-
-
 def reuse(
     evidence: Saved | str | Path,
     settings: Settings,
@@ -226,7 +273,7 @@ def reuse(
             "this evidence holds pairs of columns and nothing to search; judge them again with "
             "`privet orient --evidence FILE`"
         )
-    _check_told(saved, settings)
+    check_told(saved, settings)
     return search(saved, settings, method=method, reused=True)
 
 
@@ -240,11 +287,11 @@ def search(
     """The half that costs nothing: a graph from evidence, or one for each of several methods."""
     measured = certificates.of_evidence(saved.certificate)
     chosen = [
-        registry.get(measured["method"] if name == "auto" else name) for name in _names(method)
+        registry.get(measured["method"] if name == "auto" else name) for name in names_of(method)
     ]
-    _check_options(chosen, settings)
+    check_options(chosen, settings)
     for each in chosen:
-        _check_evidence(each, saved, measured)
+        check_evidence(each, saved, measured)
         each.check(saved.schema, settings)
     first, *others = (_search_one(saved, settings, each, measured, reused) for each in chosen)
     return replace(first, others=tuple(others))
@@ -272,98 +319,3 @@ def _search_one(
         tests=found.tests,
         notes=notes,
     )
-
-
-def _names(method: str | Sequence[str]) -> tuple[str, ...]:
-    names = (method,) if isinstance(method, str) else method
-    if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
-        raise MethodError(f"the method is {method!r}; give its name, or a list of names")
-    names = tuple(names)
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if not names or twice:
-        what = f"{twice[0]!r} twice" if names else "none"
-        raise MethodError(f"the methods name {what}; name each method once, at least one")
-    if len(names) > 1 and "auto" in names:
-        raise MethodError(
-            "auto stands for one method and cannot be one of several; name it, such as "
-            "interaction-pc"
-        )
-    return names
-
-
-def _check_options(chosen: Sequence[Method], settings: Settings) -> None:
-    """Refuse an option that none of the methods uses."""
-    for name, value in settings.special().items():
-        if not any(name in method.uses for method in chosen):
-            users = [method.name for method in registry.available() if name in method.uses]
-            raise MethodError(
-                f"{name} is {value!r}, but {' and '.join(m.name for m in chosen)} has no such "
-                f"option; leave it away, or use one of {', '.join(users)}"
-            )
-
-
-def _check_shared(chosen: Sequence[Method]) -> None:
-    """Several methods on one budget must live on one measurement."""
-    first = chosen[0]
-    for other in chosen[1:]:
-        if other.measure is not first.measure:
-            raise MethodError(
-                f"{other.name} measures {other.evidence} of its own, and {first.name} measures "
-                f"{first.evidence}; methods that are run together share one measurement: name "
-                f"some of {', '.join(_sharing(first))}, or make two runs, each with its own budget"
-            )
-
-
-def _sharing(method: Method) -> list[str]:
-    return [m.name for m in registry.available() if m.measure is method.measure]
-
-
-def _check_evidence(chosen: Method, saved: Saved, measured: Certificate) -> None:
-    """Whether this method can search this evidence; if not, what it lacks and what would serve."""
-    held = {kind for release in saved.releases for kind in [evidence_file.kind(release)]}
-    by = registry.get(measured["method"])
-    if chosen.evidence == "exact" and measured["private"]:
-        raise MethodError(
-            f"{chosen.name} searches exact evidence ({chosen.reason}), but this was measured with "
-            f"privacy by {by.name}; use one of {', '.join(_sharing(by))}, which know the noise"
-        )
-    if chosen.evidence not in ("exact", *held):
-        fits = all(column.kind in chosen.kinds for column in saved.schema.columns)
-        again = f", or run {chosen.name} on the data, for a budget of its own" if fits else ""
-        if fits and measured["private"]:
-            spent = measured["spent"]["epsilon"]
-            again += f" (as much again would make it epsilon {2 * spent:.3g} at most together)"
-        raise MethodError(
-            f"{chosen.name} searches {chosen.evidence}, which this evidence does not hold (it has "
-            f"{' and '.join(sorted(held))}, measured by {by.name}); use one of "
-            f"{', '.join(_sharing(by))}{again}"
-        )
-    if evidence_file.told(saved) and chosen is not by:
-        raise MethodError(
-            f"this evidence holds the answers that {by.name} was told step by step, of which "
-            f"{chosen.name} can make nothing; use --method {by.name}, or run {chosen.name} on the "
-            "data, for a budget of its own"
-        )
-
-
-def _check_told(saved: Saved, settings: Settings) -> None:
-    """Refuse options of questions that were asked long ago."""
-    given = {**settings.special(), "alpha": settings.alpha}
-    given["max_order"] = None if settings.max_order == Settings.max_order else settings.max_order
-    free = {"threshold", "steps", "sparsity"}  # of weights, which check these themselves
-    named = [name for name, value in given.items() if value is not None and name not in free]
-    if evidence_file.told(saved) and named:
-        raise MethodError(
-            f"{named[0]} is {given[named[0]]!r}, but this evidence holds the answers to questions "
-            f"that were asked without it; leave it away, or run the method on the data with it"
-        )
-
-
-def _choose(name: str, schema: Schema, delta: float, private: bool) -> Method:
-    chosen = registry.auto(schema, delta, private) if name == "auto" else registry.get(name)
-    if private and not chosen.private:
-        raise MethodError(
-            f"{chosen.name} is not private ({chosen.reason}), but an epsilon was given; add "
-            f"--no-privacy and leave epsilon away, or use --method auto"
-        )
-    return chosen

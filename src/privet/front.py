@@ -65,7 +65,7 @@ def open_evidence(
         )
     saved = evidence if isinstance(evidence, Saved) else evidence_file.load(evidence)
     if schema is not None:
-        known = _same_table(saved.schema, read_schema(schema))
+        known = same_table(saved.schema, read_schema(schema))
         if known.knowledge != saved.schema.knowledge and evidence_file.told(saved):
             raise EvidenceError(
                 "this evidence holds the answers of a search that knew what could not be an edge "
@@ -76,13 +76,15 @@ def open_evidence(
     return saved
 
 
-def _same_table(old: Schema, new: Schema) -> Schema:
+def same_table(old: Schema, new: Schema) -> Schema:
+    """The old schema with the knowledge of the new one, which must not differ in anything else."""
+
     def table(schema: Schema) -> Schema:
         return replace(schema, knowledge=Knowledge(), unconfirmed=())
 
     if table(old) != table(new):
         raise EvidenceError(
-            f"the schema {new.name!r} is not the one that this evidence was measured with "
+            f"the schema {new.name!r} is not the one that this was measured with "
             f"({old.name!r}), apart from its knowledge; use that one, or leave the schema away"
         )
     return replace(old, knowledge=new.knowledge)
@@ -137,7 +139,7 @@ def paid(saved: Saved) -> Iterator[None]:
         yield
     except BaseException as error:
         error.evidence = saved  # type: ignore[attr-defined]
-        if saved.certificate["private"]:
+        if saved.certificate["spent"]:
             spent, name = saved.certificate["spent"]["epsilon"], saved.schema.name
             error.add_note(f"{NOTE}epsilon {spent:.6g} of data set {name!r} was spent before that")
         raise

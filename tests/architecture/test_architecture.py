@@ -39,7 +39,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("published",),
     ("methods", "orientation"),
     ("report",),
-    ("discovery", "orientations", "options", "front"),
+    ("discovery", "orientations", "options", "front", "choice"),
     ("discover", "orient"),
     ("bench",),
     ("commands",),

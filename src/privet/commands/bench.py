@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privet.commands.show import Subparsers, command, console, printable, rows, table
@@ -35,17 +36,22 @@ def add(parsers: Subparsers) -> None:
         "--as-published", action="store_true",
         help="also each method with the noise of its paper, which is not private",
     )  # fmt: skip
-    central.add_argument(
+    _add_common(central)
+    central.set_defaults(run=run_central)
+    _add_pairs(actions)
+    _add_local(actions)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--processes", type=int, default=os.cpu_count() or 1, metavar="N",
         help="how many runs at once (default: one per core)",
     )  # fmt: skip
-    central.add_argument(
+    parser.add_argument(
         "--output", required=True, metavar="DIR",
-        help="for runs.jsonl, central.md and central.svg; runs that are there are not done again",
+        help="for runs.jsonl, tables and pictures; runs that are there are not done again",
     )  # fmt: skip
-    central.add_argument("--quiet", action="store_true", help="print nothing but errors")
-    central.set_defaults(run=run_central)
-    _add_pairs(actions)
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
 
 def _add_pairs(actions: Subparsers) -> None:
@@ -60,16 +66,55 @@ def _add_pairs(actions: Subparsers) -> None:
     pairs.add_argument(
         "--tuebingen", metavar="DIR", help="also the pairs of `privet datasets fetch tuebingen`"
     )
-    pairs.add_argument(
-        "--processes", type=int, default=os.cpu_count() or 1, metavar="N",
-        help="how many runs at once (default: one per core)",
-    )  # fmt: skip
-    pairs.add_argument(
-        "--output", required=True, metavar="DIR",
-        help="for runs.jsonl, tables and pictures; runs that are there are not done again",
-    )  # fmt: skip
-    pairs.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    _add_common(pairs)
     pairs.set_defaults(run=run_pairs)
+
+
+def _add_local(actions: Subparsers) -> None:
+    local = command(
+        actions, "local", "reports that devices have randomised: published ways and protocols"
+    )
+    local.add_argument(
+        "--data", metavar="DIR",
+        help="where `privet datasets fetch` has put sachs-cytometry, galton and tuebingen",
+    )  # fmt: skip
+    for option, example in (
+        ("--sources", "synth10,synth5 or none"), ("--successes", "0.1,0.5"),
+        ("--paper-epsilons", "4,20"), ("--searches", "pc,mmhc"),
+        ("--networks", "cancer,asia or none"), ("--epsilons", "1,4"),
+        ("--protocols", "planned-block,parity"),
+    ):  # fmt: skip
+        local.add_argument(option, metavar="A,B,...", help=f"such as {example}")
+    local.add_argument("--runs", type=int, default=5, metavar="N", help="default 5")
+    local.add_argument("--rows", type=int, default=100_000, metavar="N", help="default 100000")
+    _add_common(local)
+    local.set_defaults(run=run_local)
+
+
+def run_local(args: argparse.Namespace) -> None:
+    from privet.bench import local
+
+    _check_processes(args)
+    usual = local.Grid
+    grid = usual(
+        folder=args.data,
+        sources=None if args.sources is None else _or_none(args.sources),
+        networks=usual.networks if args.networks is None else _or_none(args.networks),
+        successes=_numbers("--successes", args.successes, usual.successes),
+        paper_epsilons=_numbers("--paper-epsilons", args.paper_epsilons, usual.paper_epsilons),
+        searches=_list(args.searches, usual.searches),
+        epsilons=_numbers("--epsilons", args.epsilons, usual.epsilons),
+        protocols=_list(args.protocols, usual.protocols),
+        runs=args.runs,
+        rows=args.rows,
+    )
+    with _progress(args) as on_done:
+        found = local.run(grid, args.output, processes=args.processes, on_done=on_done)
+    _print_files(args, local.publish(grid, found, args.output))
+
+
+def _or_none(text: str) -> tuple[str, ...]:
+    return () if text.strip() == "none" else _list(text)
 
 
 def run_pairs(args: argparse.Namespace) -> None:
@@ -77,9 +122,9 @@ def run_pairs(args: argparse.Namespace) -> None:
 
     _check_processes(args)
     grid = pairs.Grid(
-        methods=_list(args.methods) or pairs.METHODS,
-        epsilons=tuple(_number("--epsilons", e) for e in _list(args.epsilons)) or pairs.EPSILONS,
-        rows=tuple(int(_number("--rows", n)) for n in _list(args.rows)) or pairs.ROWS,
+        methods=_list(args.methods, pairs.METHODS),
+        epsilons=_numbers("--epsilons", args.epsilons, pairs.EPSILONS),
+        rows=tuple(int(n) for n in _numbers("--rows", args.rows, pairs.ROWS)),
         pairs=args.pairs,
         runs=args.runs,
         delta=args.delta,
@@ -87,9 +132,12 @@ def run_pairs(args: argparse.Namespace) -> None:
     )
     with _progress(args) as on_done:
         found = pairs.run(grid, args.output, processes=args.processes, on_done=on_done)
-    for path in pairs.publish(grid, found, args.output):
-        if not args.quiet:
-            console().print(printable(path), soft_wrap=True)
+    _print_files(args, pairs.publish(grid, found, args.output))
+
+
+def _print_files(args: argparse.Namespace, files: Sequence[Path]) -> None:
+    for path in () if args.quiet else files:
+        console().print(printable(path), soft_wrap=True)
 
 
 def _check_processes(args: argparse.Namespace) -> None:
@@ -109,17 +157,16 @@ def run_central(args: argparse.Namespace) -> None:
     files = central.publish(grid, found, args.output)
     if not args.quiet:
         _print(grid, found)
-        for path in files:
-            console().print(printable(path), soft_wrap=True)
+    _print_files(args, files)
 
 
 def _grid(args: argparse.Namespace) -> Grid:
     from privet.bench import central
 
     return central.Grid(
-        networks=_list(args.networks) or central.NETWORKS,
-        epsilons=tuple(_number("--epsilons", e) for e in _list(args.epsilons)) or central.EPSILONS,
-        methods=_list(args.methods) or central.known_methods(),
+        networks=_list(args.networks, central.NETWORKS),
+        epsilons=_numbers("--epsilons", args.epsilons, central.EPSILONS),
+        methods=_list(args.methods, central.known_methods()),
         runs=args.runs,
         rows=args.rows,
         delta=args.delta,
@@ -127,8 +174,13 @@ def _grid(args: argparse.Namespace) -> Grid:
     )
 
 
-def _list(text: str | None) -> tuple[str, ...]:
-    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+def _list(text: str | None, usual: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The parts of A,B,...; the usual ones if nothing is named."""
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip()) or usual
+
+
+def _numbers(option: str, text: str | None, usual: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(_number(option, part) for part in _list(text)) or tuple(usual)
 
 
 def _number(option: str, text: str) -> float:

@@ -53,6 +53,10 @@ def add(parsers: Subparsers) -> None:
     privacy.add_argument(
         "--evidence", metavar="FILE", help="search the evidence.json of an earlier run, for free"
     )
+    privacy.add_argument(
+        "--protocol", metavar="FILE",
+        help="DATA are reports that devices have randomised, and this is their protocol.json",
+    )  # fmt: skip
     search = parser.add_argument_group("search")
     search.add_argument("--method", metavar="NAME", help="see `privet methods` (auto)")
     search.add_argument(
@@ -120,7 +124,7 @@ def _discover(
     args: argparse.Namespace, stage: Stage, on_step: OnStep
 ) -> tuple[Discovery, tuple[Path, ...]]:
     """Evidence that was paid for is kept even if the search on it is stopped."""
-    from privet.discover import measure, reuse, search
+    from privet.discover import measure, receive, reuse, search
     from privet.evidence.file import to_json
     from privet.front import paid
     from privet.options import make_settings
@@ -131,6 +135,10 @@ def _discover(
     method = _methods(args)
     if args.evidence:
         found = reuse(args.evidence, settings, schema=args.schema, method=method)
+        return found, found.write(stage)
+    if args.protocol:
+        saved = receive(args.data, args.protocol, settings, schema=args.schema, method=method)
+        found = search(saved, settings, method=method)
         return found, found.write(stage)
     with _kept(stage):
         saved = measure(
@@ -177,12 +185,19 @@ def _methods(args: argparse.Namespace) -> str | list[str]:
 
 
 def _check_combination(args: argparse.Namespace) -> None:
-    free = "--evidence" if args.evidence else "--no-privacy" if args.no_privacy else None
-    if args.evidence and (args.no_privacy or args.as_published):
+    sources = {"--evidence": args.evidence, "--protocol": args.protocol}
+    named = [option for option, value in sources.items() if value]
+    if len(named) > 1:
+        raise DataError(
+            "--evidence was given with --protocol, but evidence knows its protocol; leave one of "
+            "the two away"
+        )
+    free = named[0] if named else "--no-privacy" if args.no_privacy else None
+    if named and (args.no_privacy or args.as_published):
         given = "--no-privacy" if args.no_privacy else "--as-published"
         raise BudgetError(
-            f"{given} was given with --evidence, which is as private as the run that it comes "
-            "from; leave one of the two away"
+            f"{given} was given with {free}, which is as private as the run or the devices that "
+            "it comes from; leave one of the two away"
         )
     for option in ("epsilon", "delta", "ledger"):
         value = getattr(args, option)

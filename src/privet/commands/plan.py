@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from privet.commands.show import Subparsers, add_json, command, console, print_json, rows, table
+from privet.commands.show import (
+    Subparsers,
+    about,
+    add_json,
+    command,
+    console,
+    print_json,
+    printable,
+    rows,
+    table,
+)
 from privet.errors import BudgetError, DataError, MethodError
 
 if TYPE_CHECKING:
@@ -25,23 +36,45 @@ def add(parsers: Subparsers) -> None:
         "--rows", type=int, metavar="N", help="about how many rows the table has (a public guess)"
     )
     parser.add_argument("--epsilon", type=float, required=True, metavar="E")
-    parser.add_argument("--delta", type=float, default=1e-6, metavar="D", help="default 1e-6")
+    parser.add_argument(
+        "--local", action="store_true",
+        help="nobody is trusted with rows: say what randomised reports would tell, by protocol",
+    )  # fmt: skip
+    parser.add_argument(
+        "--people", type=int, metavar="N", help="with --local: how many people would report"
+    )
+    parser.add_argument("--delta", type=float, metavar="D", help="default 1e-6")
     parser.add_argument(
         "--effect", type=float, metavar="V",
-        help="also say which epsilon would detect an effect of this size (between 0 and 1)",
+        help="also say which epsilon (with --local, how many people) would detect an effect of "
+        "this size (between 0 and 1)",
     )  # fmt: skip
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
-    from privet.evidence.plan import plan
     from privet.front import read_schema
 
     schema = read_schema(args.schema)
+    foreign = {"rows": args.rows, "delta": args.delta} if args.local else {"people": args.people}
+    for option, value in foreign.items():
+        if value is not None:
+            with_it = "was given with --local" if args.local else "is for --local only"
+            fix = "there it is --people N and delta is 0" if args.local else "give --rows N"
+            raise MethodError(f"--{option} {value} {with_it}; leave it away: {fix}")
+    if args.local:
+        _local(schema, args)
+    else:
+        _central(schema, args, 1e-6 if args.delta is None else args.delta)
+
+
+def _central(schema: Schema, args: argparse.Namespace, delta: float) -> None:
+    from privet.evidence.plan import plan
+
     size = _rows(schema, args.rows)
-    made = plan(schema, size, args.epsilon, args.delta)
-    needed, problem = _needed(schema, size, args)
+    made = plan(schema, size, args.epsilon, delta)
+    needed, problem = _needed(schema, size, args.effect, delta)
     if args.json:
         lines = [
             {key: None if key in FIGURES and value > 1 else value for key, value in line.items()}
@@ -57,7 +90,7 @@ def run(args: argparse.Namespace) -> None:
     con = console()
     con.print(
         f"Smallest effect that {made.method} finds in 8 of 10 runs, with {size} rows at epsilon "
-        f"{args.epsilon:g}, delta {args.delta:g}:",
+        f"{args.epsilon:g}, delta {delta:g}:",
         soft_wrap=True,
     )
     con.print(out)
@@ -65,6 +98,55 @@ def run(args: argparse.Namespace) -> None:
         con.print(f"An effect of {args.effect:g} in a typical pair needs epsilon {needed:.3g}.")
     elif problem:
         con.print(problem[0].upper() + problem[1:] + ".")
+
+
+def _local(schema: Schema, args: argparse.Namespace) -> None:
+    """What reports would tell, protocol by protocol."""
+    from privet.evidence.local_plan import plan_local
+
+    if args.people is None:
+        raise DataError(
+            "how many people would report is not said; give --people with a guess, such as "
+            "--people 100000"
+        )
+    made = plan_local(schema, args.people, args.epsilon, effect=args.effect)
+    if args.json:
+        known = {**asdict(made), "lines": [_finite(asdict(line)) for line in made.lines]}
+        print_json(known)
+        return
+    effect = "" if args.effect is None else f"people for {args.effect:g}"
+    figures = ("worth", "people per one", "smallest effect", *([effect] if effect else []), "given")
+    out = table("protocol", *figures, right=figures)
+    for line in made.lines:
+        if line.refused is None:
+            needed = [about(line.people) if line.people else "none"] if effect else []
+            seen = f"{_size(line.effect)} {_SHORT[line.what]}"
+            told = (about(line.worth), about(line.cost), seen, *needed, line.order)
+            rows(out, (line.protocol, *told))
+    con = console()
+    con.print(
+        f"What {made.people:,} people tell who send one report each, with epsilon "
+        f"{made.epsilon:g}. Worth: as many people without noise would tell as much about a pair of "
+        f"columns. Smallest effect: found in 8 of 10 runs, in a typical pair (V: Cramér's V, r: "
+        f"correlation). Given: how many columns a test can condition on.",
+        soft_wrap=True,
+    )
+    con.print(out)
+    for line in made.lines:
+        if line.refused is not None:
+            con.print(f"Not {line.protocol}: {printable(line.refused)}.", soft_wrap=True)
+    con.print(f"`privet randomize --protocol auto` would use {made.best}.")
+
+
+_SHORT = {"Cramér's V": "V", "correlation": "r"}
+
+
+def _finite(line: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no infinity."""
+    return {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in line.items()
+    }
 
 
 def _rows(schema: Schema, given: int | None) -> int:
@@ -79,16 +161,18 @@ def _rows(schema: Schema, given: int | None) -> int:
     return found
 
 
-def _needed(schema: Schema, size: int, args: argparse.Namespace) -> tuple[float | None, str]:
+def _needed(
+    schema: Schema, size: int, effect: float | None, delta: float
+) -> tuple[float | None, str]:
     """The epsilon that the wanted effect needs, or why there is none."""
     from privet.evidence.plan import epsilon_for
 
-    if args.effect is None:
+    if effect is None:
         return None, ""
-    if not 0 < args.effect < 1:
-        raise MethodError(f"--effect is {args.effect!r}; give a size between 0 and 1, such as 0.1")
+    if not 0 < effect < 1:
+        raise MethodError(f"--effect is {effect!r}; give a size between 0 and 1, such as 0.1")
     try:
-        return epsilon_for(schema, size, args.delta, args.effect), ""
+        return epsilon_for(schema, size, delta, effect), ""
     except BudgetError as error:
         return None, str(error)
 

@@ -76,6 +76,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
+def about(value: float) -> str:
+    """A number to three digits, written out: 14,000 and not 1.4e+04."""
+    return f"{float(f'{value:.3g}'):,.15g}"
+
+
 def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 

@@ -18,6 +18,7 @@ from privet.box_query import BoxMoments
 from privet.errors import EvidenceError, PrivetError
 from privet.evidence import decisions
 from privet.evidence.decisions import Decisions
+from privet.evidence.local_counts import Reported
 from privet.evidence.quartiles import Quartiles
 from privet.evidence.weights import Weights
 from privet.lingam_query import CausalOrder
@@ -25,7 +26,7 @@ from privet.moment_queries import Locations, Moments
 from privet.pair_queries import LossDifference, PairTable
 from privet.pair_scores_query import PairScores
 from privet.queries import Components, Release, Tables
-from privet.residual_queries import IqrDistances, LogIqr
+from privet.residual_queries import IqrStability, LogIqr
 from privet.schema import Schema
 from privet.tested_queries import RankStability
 
@@ -44,10 +45,11 @@ KINDS: dict[Any, str] = {
     LossDifference: "scores of pairs",
     AnmScores: "scores of pairs",
     RankStability: "scores of pairs",
-    IqrDistances: "scores of pairs",
+    IqrStability: "scores of pairs",
     LogIqr: "scores of pairs",
     Quartiles: "scores of pairs",
     PairScores: "scores of pairs",
+    Reported: "reports",
 }
 
 
@@ -125,6 +127,8 @@ def _exact(release: Release, schema: Schema) -> bool:
         return True
     if isinstance(release.query, Decisions | Weights | Quartiles):  # made private answer by answer
         return release.mechanism.lower().startswith("exact")
+    if isinstance(release.query, Reported):  # whose noise is in the reports
+        return False
     silent = release.variance == 0 and release.query.l2_squared(schema) != 0
     return silent or release.mechanism.startswith("Exact")
 

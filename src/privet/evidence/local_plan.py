@@ -97,9 +97,14 @@ def _line(
         protocol = plan_protocol(schema, epsilon, name)
     except PrivetError as error:
         return LocalLine(protocol=name, refused=str(error))
+    return line_of(protocol, people, effect)
+
+
+def line_of(protocol: Protocol, people: int, effect: float | None = None) -> LocalLine:
+    """What so many reports by this protocol tell."""
     each = worth_of_one(protocol)
     typical = float(1 / np.mean(1 / each))
-    numbers = name in NUMERIC
+    numbers = protocol.name in NUMERIC
     bar = level(len(protocol.sizes))
     smallest = _smallest_correlation if numbers else _smallest_v
     kinds = _kinds(protocol, each)
@@ -111,7 +116,7 @@ def _line(
 
     order = order_for(people * typical, NUMBER_ORDERS if numbers else ORDERS)
     return LocalLine(
-        protocol=name,
+        protocol=protocol.name,
         what=CORRELATION if numbers else LEVEL,
         cost=1 / typical,
         worth=people * typical,

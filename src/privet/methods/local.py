@@ -30,6 +30,9 @@ from privet.search.protocols import Floats, Judge
 from privet.trust.central import Curator
 
 Evidence = LocalEvidence | LocalCorrelations
+REPORTS = "reports"  # the kind of evidence that these methods search
+DEFAULT = "local-pc"
+
 
 def check(schema: Schema, settings: Settings) -> None:
     most = len(NUMBER_ORDERS if schema.has_moments else ORDERS)
@@ -98,7 +101,7 @@ def notes(evidence: Evidence, settings: Settings) -> tuple[str, ...]:
             )
     if order < settings.max_order:
         found.append(
-            f"the reports tell about as much on a pair of columns as {worth:.3g} people without "
+            f"the reports tell about as much on a pair of columns as {worth:,.0f} people without "
             f"noise would, which is enough for separators of up to {order} column(s); some edges "
             f"may be explained by larger ones"
         )
@@ -157,27 +160,21 @@ def _replicas(evidence: Evidence, alpha: float, count: int, rng: np.random.Gener
 
 
 def facts(release: Release) -> dict[str, Any]:
-    """What a certificate of reports should say beside the schema: who promised what, how much
-    the reports tell, and what that rests on."""
+    """What a certificate of reports says: who promised what, how much the reports tell, and what
+    that rests on."""
     query: Reported = release.query
     protocol, evidence = query.protocol, evidence_of((release,))
-    levels = protocol.levels()
+    levels = asdict(protocol.levels())
     return {
-        "trust": "local",
         "epsilon": float_up(protocol.epsilon),
-        "delta": 0.0,
-        "protocol": protocol.name,
-        "protocol_id": protocol.id,
-        "people": sum(query.people),
-        "left_out": asdict(query.left_out),
-        "worth": evidence.people_worth,
-        "order": order_of(evidence),
-        "levels": {
-            "epsilon_ldp": levels.epsilon_ldp,
-            "epsilon_d": levels.epsilon_d,
-            "metric": levels.metric,
-            "success": levels.success,
-            "by_chance": levels.by_chance,
+        "levels": levels,
+        "reports": {
+            "protocol": protocol.name,
+            "protocol_id": protocol.id,
+            "people": sum(query.people),
+            "left_out": asdict(query.left_out),
+            "worth": evidence.people_worth,
+            "order": order_of(evidence),
         },
         "assumptions": list(ASSUMPTIONS),
     }

@@ -168,6 +168,11 @@ def get(name: str) -> Method:
     return methods[name]
 
 
+def searching(evidence: str) -> list[str]:
+    """The names of the methods that search this kind of evidence."""
+    return [method.name for method in available() if method.evidence == evidence]
+
+
 def auto(schema: Schema, delta: float, private: bool) -> Method:
     """Moments if every column is numeric and Gaussian noise may be used, else tables."""
     if not private:

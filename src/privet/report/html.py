@@ -108,6 +108,8 @@ def _bar(value: float | None) -> str:
 
 def _plan(saved: Saved, certificate: Mapping[str, Any]) -> str:
     """What this budget could have shown, for about as many rows as the evidence says."""
+    if certificate.get("trust") == "local":
+        return _local_plan(saved)
     rows = about_rows(saved)
     if not certificate["private"] or rows is None:
         return ""
@@ -130,6 +132,23 @@ def _plan(saved: Saved, certificate: Mapping[str, Any]) -> str:
         f"<p>With about {rows:,} rows and this budget, these effects are found in 8 of 10 runs. "
         "Weaker ones may exist without showing here.</p>"
         + table(("given", "effect", "typical pair", "best pair", "worst pair"), lines),
+    )
+
+
+def _local_plan(saved: Saved) -> str:
+    """What so many reports could have shown."""
+    from privet.evidence.local_plan import line_of
+
+    query = saved.releases[-1].query
+    people = sum(query.people)
+    line = line_of(query.protocol, people)
+    given = "nothing" if line.order == 0 else f"up to {line.order} column(s)"
+    return section(
+        "What could have been seen",
+        f"<p>{people:,} reports by {safe(line.protocol)} tell about as much on a pair of columns "
+        f"as {_rounded(line.worth):,} people without noise, which serves tests given {given}. In a "
+        f"typical pair an effect ({safe(line.what)}) of {_effect(line.effect)} is found in 8 of "
+        "10 runs. Weaker ones may exist without showing here.</p>",
     )
 
 

@@ -65,6 +65,11 @@ def table(headings: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
 def badge(certificate: Mapping[str, Any]) -> str:
     if not certificate["private"]:
         return '<span class="badge bad">NOT PRIVATE</span>'
+    if certificate.get("trust") == "local":
+        return (
+            f'<span class="badge good">private before it was sent: epsilon '
+            f"{certificate['epsilon']:g} for each person</span>"
+        )
     return (
         f'<span class="badge good">differentially private: epsilon {certificate["epsilon"]:g}, '
         f"delta {certificate['delta']:g}</span>"
