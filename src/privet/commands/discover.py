@@ -276,7 +276,8 @@ def _print(found: Discovery, files: tuple[Path, ...], args: argparse.Namespace) 
             rows(made, (e.source, e.mark, e.target, *sure))
         out.print(made)
     else:
-        hint = "No edge stands out of the noise. `privet plan` says what a budget can detect."
+        plan = "privet plan --local" if found.certificate.local else "privet plan"
+        hint = f"No edge stands out of the noise. `{plan}` says what could have been detected."
         out.print(hint if found.certificate.private else "No edge was found.")
     for note in found.notes:
         out.print(printable(note))

@@ -86,6 +86,8 @@ def promise(certificate: Any) -> str:
     if certificate["assumptions"]:
         items = "".join(f"<li>{safe(assumed)}</li>" for assumed in certificate["assumptions"])
         body += f"<p>It holds if:</p><ul>{items}</ul>"
+    if certificate.get("trust") == "local":  # nothing was asked here
+        return body
     questions = (
         (
             safe(q["what"]),
