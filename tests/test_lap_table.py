@@ -14,6 +14,7 @@ from scipy.stats import norm
 import privet
 from privet.errors import MethodError
 from privet.evidence import file as evidence_file
+from privet.evidence.whole import _margins, interactions
 from privet.ledger import Ledger
 from privet.mechanisms import Exact, laplace_variance
 from privet.methods import lap_table, registry
@@ -60,7 +61,7 @@ def test_interactions_of_the_table_are_those_of_the_rows(schema: Schema) -> None
     vault = Vault(rows(5000), schema, None)
     whole = vault.release(Tables((schema.names,)), Exact())
     seen: set[tuple[str, ...]] = set()
-    for release in lap_table._interactions(schema, whole):
+    for release in interactions(schema, whole):
         assert isinstance(release.query, Components)
         assert release.values.tolist() == vault.release(release.query, Exact()).values.tolist()
         seen |= set(release.query.sets)
@@ -80,7 +81,7 @@ def test_the_noise_of_interactions_is_what_their_releases_say() -> None:
         noise = np.rint(rng.laplace(scale=scale, size=cells)).astype(np.int64)
         whole = Release(query=Tables((SCHEMA.names,)), values=noise,
                         variance=laplace_variance(scale), mechanism="Laplace")  # fmt: skip
-        for release in lap_table._interactions(SCHEMA, whole):
+        for release in interactions(SCHEMA, whole):
             sizes = [Components((s,)).size(SCHEMA) for s in release.query.sets]
             parts = np.split(release.values.astype(float), np.cumsum(sizes)[:-1])
             for members, part in zip(release.query.sets, parts, strict=True):
@@ -132,6 +133,6 @@ def test_margins_of_a_table_as_large_as_allowed_are_quick() -> None:
     """20 columns of two levels: 1,351 tables, together less work than a few passes each."""
     whole = np.zeros((2,) * 20, dtype=np.int64)
     whole[(0,) * 20] = 7
-    small = lap_table._margins(whole)
+    small = _margins(whole)
     assert len(small) == 1 + 20 + 190 + 1140 and small[()] == 7
     assert small[3, 5, 19].shape == (2, 2, 2) and small[3, 5, 19][0, 0, 0] == 7

@@ -12,7 +12,8 @@ from privet.accounting import budget_for
 from privet.ci import chi2
 from privet.contrasts import GRID
 from privet.errors import BudgetError, MethodError
-from privet.evidence.plan import _unit_noise, epsilon_for, plan
+from privet.evidence.plan import epsilon_for, plan
+from privet.evidence.unit_noise import of_interactions
 from privet.networks import load
 from privet.prior import default_level
 from privet.schema import Adjacency, Column, Schema
@@ -69,11 +70,11 @@ def test_what_makes_no_sense_is_refused() -> None:
 
 def test_replacing_costs_more_than_adding() -> None:
     replaced = schema(8, adjacency=Adjacency.REPLACE_ONE, rows=ROWS)
-    assert _unit_noise(replaced, 1, 1e-6)[0] > _unit_noise(schema(8), 1, 1e-6)[0]
+    assert of_interactions(replaced, 1, 1e-6)[0] > of_interactions(schema(8), 1, 1e-6)[0]
 
 
 def test_pure_budgets_cost_more() -> None:
-    assert _unit_noise(schema(8), 1, 0)[0] > _unit_noise(schema(8), 1, 1e-6)[0]
+    assert of_interactions(schema(8), 1, 0)[0] > of_interactions(schema(8), 1, 1e-6)[0]
     assert budget_for(1, 0) == 1
 
 
@@ -83,7 +84,7 @@ def test_the_planned_effect_is_found_in_eight_of_ten_runs(epsilon: float, levels
     """Even margins, the planned Cramér's V on the diagonal: the share that the Bayes factor finds
     is 0.8, up to the first-order theory (0.03) and chance (1e-6)."""
     table = schema(8, levels)
-    noise = 0.0 if epsilon == inf else _unit_noise(table, epsilon, 1e-6)[0]
+    noise = 0.0 if epsilon == inf else of_interactions(table, epsilon, 1e-6)[0]
     shown = plan(table, ROWS, 1e4 if epsilon == inf else epsilon).lines[0].typical
     rng, runs = np.random.default_rng(3), 4000
     shares = np.full((levels, levels), 1 / levels**2)

@@ -9,7 +9,7 @@ from privet.errors import MethodError
 from privet.evidence import file as evidence_file
 from privet.evidence.file import Saved
 from privet.methods import registry
-from privet.methods.registry import Method, Published, Settings
+from privet.methods.registry import USUAL_DELTA, Method, Published, Settings
 from privet.schema import Schema
 
 
@@ -113,6 +113,18 @@ def check_told(saved: Saved, settings: Settings) -> None:
             f"{named[0]} is {given[named[0]]!r}, but this evidence holds the answers to questions "
             f"that were asked without it; leave it away, or run the method on the data with it"
         )
+
+
+def best_delta(
+    names: Sequence[str], schema: Schema, epsilon: float | None, cap: float | None
+) -> float:
+    """The delta of a run that names none: what serves its method best, or fits the cap of its
+    data set, which counts either with a delta or without."""
+    if cap is not None or epsilon is None:
+        return 0.0 if cap == 0 else USUAL_DELTA
+    first = names[0]
+    method = registry.auto(schema, USUAL_DELTA, True) if first == "auto" else registry.get(first)
+    return method.delta(schema, epsilon)
 
 
 def choose(name: str, schema: Schema, delta: float, private: bool) -> Method:

@@ -17,6 +17,7 @@ from typing import Any
 from privet import certificate as certificates
 from privet.certificate import Certificate
 from privet.choice import (
+    best_delta,
     check_evidence,
     check_options,
     check_shared,
@@ -56,7 +57,7 @@ def discover(
     schema: Schema | str | Path | None = None,
     *,
     epsilon: float | None = None,
-    delta: float = 1e-6,
+    delta: float | None = None,
     method: str | Sequence[str] = "auto",
     private: bool = True,
     evidence: Saved | str | Path | None = None,
@@ -70,9 +71,11 @@ def discover(
 
     ``data`` is a CSV or Parquet file, a DataFrame (pandas, polars), an Arrow or Ibis table or a
     dict of columns. The budget is charged to the schema's name in ``ledger`` (a file; by default
-    the one in the user's data directory). ``private=False`` computes without privacy and takes
-    no epsilon. With ``evidence``, the saved release of an earlier run is searched again: no data
-    are read and nothing is spent; a schema given beside it may bring other knowledge.
+    the one in the user's data directory). A run that names no ``delta`` promises the one that
+    serves its method best: 1e-6, or 0 for small tables, unless a cap in the ledger has a delta.
+    ``private=False`` computes without privacy and takes no epsilon. With ``evidence``, the saved
+    release of an earlier run is searched again: no data are read and nothing is spent; a schema
+    given beside it may bring other knowledge.
 
     With ``protocol`` (a protocol.json), ``data`` are reports that devices have randomised by it:
     they were private when they left, so nothing is spent; a schema given beside it may bring
@@ -120,7 +123,7 @@ def measure(
     settings: Settings,
     *,
     epsilon: float | None,
-    delta: float,
+    delta: float | None = None,
     method: str | Sequence[str] = "auto",
     private: bool = True,
     ledger: Ledger | str | Path | None = None,
@@ -129,6 +132,10 @@ def measure(
     """The half that reads the data and costs privacy; all that is public is checked before."""
     known = read_schema(schema)
     check_budget_options(epsilon, delta, private)
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    if delta is None:
+        cap = book.account(known.name) if private and not as_published else None
+        delta = best_delta(names_of(method), known, epsilon, None if cap is None else cap.delta)
     all_chosen = [choose(name, known, delta, private) for name in names_of(method)]
     check_options(all_chosen, settings)
     for each in all_chosen:
@@ -153,7 +160,6 @@ def measure(
         return Saved(schema=known, releases=releases + _kept(more), certificate=dict(promise))
     check_shared(all_chosen)
     Curator.open(data, known, None)  # holds the header against the schema; reads no row
-    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     run = book.begin(known.name, epsilon=epsilon, delta=delta, method=chosen.name, unit=known.unit)
     releases = more = ()
     try:

@@ -14,6 +14,7 @@ from privet.errors import BudgetError, DataError, EvidenceError, SchemaError
 from privet.evidence import file as evidence_file
 from privet.evidence.file import Saved
 from privet.graph.knowledge import Knowledge
+from privet.methods.registry import USUAL_DELTA
 from privet.output import NOTE
 from privet.schema import Schema
 
@@ -90,7 +91,7 @@ def same_table(old: Schema, new: Schema) -> Schema:
     return replace(old, knowledge=new.knowledge)
 
 
-def check_budget_options(epsilon: float | None, delta: float, private: bool) -> None:
+def check_budget_options(epsilon: float | None, delta: float | None, private: bool) -> None:
     if not private:
         if epsilon is not None:
             raise BudgetError(
@@ -103,7 +104,7 @@ def check_budget_options(epsilon: float | None, delta: float, private: bool) -> 
             "there is no epsilon; give one, such as --epsilon 1 (smaller is more private), or "
             "--no-privacy to compute without protection"
         )
-    check_budget(epsilon, delta)
+    check_budget(epsilon, USUAL_DELTA if delta is None else delta)
 
 
 def check_data(data: object) -> None:

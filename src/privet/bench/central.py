@@ -32,8 +32,6 @@ NETWORKS = ("cancer", "earthquake", "survey", "asia", "sachs", "child")
 EPSILONS = (0.1, 1.0, 5.0, 10.0)
 METHODS = ("interaction-pc", "em-pc", "lap-table", "svt-pc", "priv-pc", "curate", "noleaks",
            "curate-score")  # fmt: skip
-# One release with Laplace noise: with delta = 0 it has far less noise, and promises more.
-PURE = ("lap-table",)
 WITHOUT_PRIVACY = "pc"
 COMPLETE, EMPTY = "complete graph", "empty graph"
 FREE = (COMPLETE, EMPTY)  # need no data
@@ -98,9 +96,16 @@ class Grid:
                     yield from (replace(cell, method=method) for method in FREE)
                 yield from (replace(cell, method=method) for method in self.open)
                 for method in self.private:
-                    delta = 0.0 if method in PURE else self.delta
                     for epsilon in self.epsilons:
+                        delta = self._delta(network, method, epsilon)
                         yield replace(cell, method=method, epsilon=epsilon, delta=delta)
+
+    def _delta(self, network: str, method: str, epsilon: float) -> float:
+        """None where that serves the method better, and promises more."""
+        if method.endswith(AS_PUBLISHED):
+            return self.delta
+        best = registry.get(method).delta(load(network).schema(), epsilon)
+        return self.delta if best else 0.0
 
     def command(self, output: str) -> str:
         """What to type to get this grid."""

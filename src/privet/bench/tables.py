@@ -39,8 +39,9 @@ def page(grid: Grid, found: Results, output: str) -> str:
     head = (
         f"# Central methods side by side\n\n{date.today()}, Privet {version('privet')}, Python "
         f"{platform.python_version()}, {os.cpu_count()} cores: `{grid.command(output)}`\n\n"
-        f"{grid.rows:,} rows, δ = {grid.delta:g} (lap-table 0, which promises more), {grid.runs} "
-        f"runs, in each of which all methods see the same data.\n\n{HOW_TO_READ}{from_paper}"
+        f"{grid.rows:,} rows, δ = {grid.delta:g} (0 where that serves the method better, which "
+        f"promises more), {grid.runs} runs, in each of which all methods see the same "
+        f"data.\n\n{HOW_TO_READ}{from_paper}"
     )
     return "\n".join([head, *(_section(grid, found, name) for name in grid.networks)])
 

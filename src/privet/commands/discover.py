@@ -47,7 +47,7 @@ def add(parsers: Subparsers) -> None:
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the results")
     privacy = parser.add_argument_group("privacy")
     privacy.add_argument("--epsilon", type=float, metavar="E", help="smaller is more private")
-    privacy.add_argument("--delta", type=float, metavar="D", help="default 1e-6; 0 for pure")
+    privacy.add_argument("--delta", type=float, metavar="D", help="1e-6; 0 where that shows more")
     add_ledger(privacy)  # type: ignore[arg-type]
     privacy.add_argument("--no-privacy", action="store_true", help="exact, and not private at all")
     privacy.add_argument(
@@ -146,7 +146,7 @@ def _discover(
             args.schema,
             settings,
             epsilon=args.epsilon,
-            delta=1e-6 if args.delta is None else args.delta,
+            delta=args.delta,
             method=method,
             private=not args.no_privacy,
             ledger=args.ledger,

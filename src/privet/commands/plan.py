@@ -43,7 +43,7 @@ def add(parsers: Subparsers) -> None:
     parser.add_argument(
         "--people", type=int, metavar="N", help="with --local: how many people would report"
     )
-    parser.add_argument("--delta", type=float, metavar="D", help="default 1e-6")
+    parser.add_argument("--delta", type=float, metavar="D", help="1e-6; 0 where that shows more")
     parser.add_argument(
         "--effect", type=float, metavar="V",
         help="also say which epsilon (with --local, how many people) would detect an effect of "
@@ -66,12 +66,18 @@ def run(args: argparse.Namespace) -> None:
     if args.local:
         _local(schema, args)
     else:
-        _central(schema, args, 1e-6 if args.delta is None else args.delta)
+        _central(schema, args)
 
 
-def _central(schema: Schema, args: argparse.Namespace, delta: float) -> None:
+def _central(schema: Schema, args: argparse.Namespace) -> None:
+    from privet.choice import best_delta
     from privet.evidence.plan import plan
+    from privet.front import check_budget_options
 
+    check_budget_options(args.epsilon, args.delta, True)
+    delta = args.delta
+    if delta is None:
+        delta = best_delta(["auto"], schema, args.epsilon, None)
     size = _rows(schema, args.rows)
     made = plan(schema, size, args.epsilon, delta)
     needed, problem = _needed(schema, size, args.effect, delta)

@@ -8,7 +8,7 @@ replicas that share their sets and variances: then one operation serves all of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import combinations
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from privet.contrasts import design_inverse
 from privet.errors import EvidenceError
+from privet.evidence.whole import interactions, is_whole
 from privet.queries import Components, Release
 from privet.schema import Schema
 
@@ -85,10 +86,13 @@ class TableEvidence:
         )
 
     @staticmethod
-    def from_releases(schema: Schema, names: tuple[str, ...],
-                      releases: Iterable[Release]) -> TableEvidence:
-        """From the components among the releases."""
-        components = (one for one in releases if isinstance(one.query, Components))
+    def from_releases(
+        schema: Schema, names: tuple[str, ...], releases: Sequence[Release]
+    ) -> TableEvidence:
+        """From the components among the releases, and those in a table of all columns."""
+        components = [one for one in releases if isinstance(one.query, Components)]
+        for one in releases:
+            components += interactions(schema, one) if is_whole(one) else ()
         return reduce(TableEvidence.add, components, TableEvidence.empty(schema, names))
 
     def add(self, release: Release) -> TableEvidence:

@@ -21,6 +21,7 @@ from privet.evidence.decisions import Decisions
 from privet.evidence.local_counts import Reported
 from privet.evidence.quartiles import Quartiles
 from privet.evidence.weights import Weights
+from privet.evidence.whole import is_whole
 from privet.lingam_query import CausalOrder
 from privet.moment_queries import Locations, Moments
 from privet.pair_queries import LossDifference, PairTable
@@ -99,7 +100,7 @@ def load(path: str | Path) -> Saved:
 
 def kind(release: Release) -> str:
     """What kind of evidence a release is."""
-    return KINDS[type(release.query)]
+    return "tables" if is_whole(release) else KINDS[type(release.query)]
 
 
 def told(saved: Saved) -> bool:

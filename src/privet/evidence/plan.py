@@ -5,15 +5,15 @@ of freedom and noncentrality ``n φ² / (1 + s² r c / n)``: φ² is the squared
 min(r, c) - 1) with Cramér's V, and s² the variance of the noise in unit contrasts, which the
 schema, ε and δ fix. Uneven margins see less. Order 0 is planned with the first half of the
 budget; orders 1 and 2 with what the second half adds if about a dozen triples per column are
-measured. For numeric columns the same is said of correlations, with Fisher's z.
+measured. Where the table of all columns is measured instead, every order is planned with its
+noise. For numeric columns the same is said of correlations, with Fisher's z.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import combinations, islice
+from itertools import combinations
 from math import inf, log, sqrt
 
 import numpy as np
@@ -22,17 +22,13 @@ from scipy.optimize import brentq
 from scipy.stats import ncx2
 
 from privet.accounting import Number, budget_for, check_budget
-from privet.contrasts import GRID
 from privet.errors import BudgetError, MethodError
+from privet.evidence import unit_noise
 from privet.evidence.moments import planned_noise
 from privet.prior import EFFECTS, default_level
-from privet.queries import Components
 from privet.schema import Schema
 
-Sets = list[tuple[str, ...]]
-
 POWER = 0.8
-TRIPLES_PER_COLUMN = 12
 LARGEST_EPSILON = 1e4
 
 
@@ -97,13 +93,21 @@ def epsilon_for(schema: Schema, rows: int, delta: Number, effect: float) -> floa
 def _table_lines(
     schema: Schema, rows: int, epsilon: Number, delta: Number
 ) -> tuple[PlanLine, ...]:
-    first, later = _unit_noise(schema, epsilon, delta)
     levels = sorted(column.cardinality for column in schema.columns)
     shapes = Counter(combinations(levels, 2))
     level = default_level(len(levels))
+    if delta == 0 and unit_noise.whole_is_quieter(schema):
+        whole = [unit_noise.of_whole(schema, r, c, epsilon) for r, c in shapes]
+        orders = [whole] * 3
+    else:
+        first, later = unit_noise.of_interactions(schema, epsilon, delta)
+        orders = [[noise] * len(shapes) for noise in (first, later, later)]
     lines = []
-    for order, noise in enumerate((first, later, later)[: len(schema.columns) - 1]):
-        effects = [_smallest_v(r, c, rows, noise, level) for r, c in shapes]
+    for order, noises in enumerate(orders[: len(schema.columns) - 1]):
+        effects = [
+            _smallest_v(r, c, rows, noise, level)
+            for (r, c), noise in zip(shapes, noises, strict=True)
+        ]
         every = np.repeat(effects, list(shapes.values()))
         lines.append(_line(order, "Cramér's V", every))
     return tuple(lines)
@@ -117,33 +121,6 @@ def _line(order: int, what: str, effects: NDArray[np.float64]) -> PlanLine:
         typical=float(np.median(effects)),
         worst=float(effects.max()),
     )
-
-
-def _unit_noise(schema: Schema, epsilon: Number, delta: Number) -> tuple[float, float]:
-    """Variance of a pair's component in unit contrasts: after the first half of the budget, and
-    after both."""
-    half = budget_for(epsilon, delta) / 2
-    names = schema.names
-    singles: Sets = list(combinations(names, 1))
-    pairs: Sets = list(combinations(names, 2))
-    few: Sets = list(islice(combinations(names, 3), TRIPLES_PER_COLUMN * len(names)))
-    again: Sets = sorted({pair for triple in few for pair in combinations(triple, 2)}) or pairs
-    rows: Sets = [] if schema.rows_are_public else [()]
-    first = _variance(schema, [rows, singles, pairs], half, pure=delta == 0)
-    second = _variance(schema, [singles, again, few], half, pure=delta == 0)
-    return first, 1 / (1 / first + 1 / second)
-
-
-def _variance(
-    schema: Schema, groups: list[Sets], budget: Fraction, *, pure: bool
-) -> float:
-    """Noise of one batch whose orders share the budget so that all have the same unit noise."""
-    queries = [Components(tuple(group)) for group in groups if group]
-    if pure:
-        reach = sum(Fraction(q.l1(schema), GRID ** len(q.sets[0])) for q in queries)
-        return float(2 * (reach / budget) ** 2)
-    squared = sum(Fraction(q.l2_squared(schema), GRID ** (2 * len(q.sets[0]))) for q in queries)
-    return float(squared / (2 * budget))
 
 
 def _smallest_v(r: int, c: int, rows: int, noise: float, level: float) -> float:

@@ -72,6 +72,7 @@ class Family:
             check=self._checked("tables"),
             measure=tables.measure,
             search=partial(self._search, "tables"),
+            delta=tables.delta,
             graph=self.graph,
             uses=self._uses(),
         )

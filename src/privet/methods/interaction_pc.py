@@ -11,7 +11,7 @@ from privet.ci.tables import TableJudge
 from privet.evidence.components import TableEvidence
 from privet.evidence.replicas import table_replicas
 from privet.methods.registry import Method, Searched, Settings
-from privet.methods.tables import check, measure
+from privet.methods.tables import check, delta, measure
 from privet.methods.weighed import weighed_search
 from privet.queries import Release
 from privet.schema import Schema
@@ -39,5 +39,6 @@ METHODS = (
         check=check,
         measure=measure,
         search=search,
+        delta=delta,
     ),
 )

@@ -20,7 +20,7 @@ import numpy as np
 from privet.box_query import GRID, BoxMoments, matrix
 from privet.evidence.moments import Floats, MomentEvidence, repaired
 from privet.methods import moments
-from privet.methods.registry import Method, Published, Searched, Settings
+from privet.methods.registry import Method, Published, Searched, Settings, no_delta
 from privet.methods.weighed import weighed_search
 from privet.prior import EFFECTS
 from privet.published import priv_pc_star as published
@@ -128,6 +128,7 @@ METHODS = (
         check=moments.check,
         measure=measure,
         search=search,
+        delta=no_delta,
         published=Published(measure=published.measure, why=published.WHY),
     ),
 )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import privet.methods
+from privet.accounting import Number
 from privet.errors import MethodError
 from privet.graph.graph import Graph
 from privet.prior import default_level
@@ -104,8 +105,21 @@ class Published:
     why: str
 
 
+USUAL_DELTA = 1e-6  # of a run that names none, unless the method has a better one
+
+
+def _usual_delta(_schema: Schema, _epsilon: Number) -> float:
+    return USUAL_DELTA
+
+
+def no_delta(_schema: Schema, _epsilon: Number) -> float:
+    return 0.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Method:
+    """``delta`` is the best one for it, of which a run that names none gets the promise."""
+
     name: str
     summary: str
     kinds: frozenset[str]
@@ -121,6 +135,7 @@ class Method:
     alpha: Callable[[int], float] = default_level
     reason: str = "it searches exact statistics"
     published: Published | None = None
+    delta: Callable[[Schema, Number], float] = _usual_delta
 
     def serve(self, schema: Schema, delta: float, settings: Settings) -> None:
         """Refuse, from public facts alone, what this method cannot do with rows."""

@@ -5,10 +5,13 @@ these (free) says which triples matter: two neighbours of a column, three neighb
 column, and a removed pair with the column that explained it. The other half measures these
 triples and, once more, the columns and pairs in them. Everything after that is free.
 
-Privacy. Each release is Gaussian noise on exact integers with the sensitivity of
-``queries.Components``; which triples are asked for is a function of the first releases and
-public facts. So the run is an adaptive composition of at most the run's budget, which the
-ledger's filter enforces (``proofs/filter.md``).
+With delta = 0 noise is Laplace's, of which many small questions need much. Then the table of all
+columns is measured once in their place, if it is small enough to be quieter.
+
+Privacy. Each release is Gaussian (or Laplace) noise on exact integers with the sensitivity of
+``queries.Components``, or of ``queries.Tables`` for one table; which triples are asked for is a
+function of the first releases and public facts. So the run is an adaptive composition of at most
+the run's budget, which the ledger's filter enforces (``proofs/filter.md``).
 """
 
 from __future__ import annotations
@@ -20,13 +23,15 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.accounting import Number
 from privet.ci.tables import TableJudge
 from privet.contrasts import GRID, contrasts
 from privet.errors import MethodError
 from privet.evidence.components import TableEvidence, components_query
-from privet.methods.registry import Settings
+from privet.evidence.unit_noise import pure_is_quieter, whole_is_quieter
+from privet.methods.registry import USUAL_DELTA, Settings
 from privet.prior import default_level
-from privet.queries import Components, Release
+from privet.queries import Components, Release, Tables
 from privet.schema import Schema
 from privet.search.constraints import Constraints
 from privet.search.pc import Skeleton, prune
@@ -85,6 +90,8 @@ def _dearer(schema: Schema, order: int) -> str:
 
 def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     schema = curator.schema
+    if curator.pure and whole_is_quieter(schema):
+        return measure_whole(curator, settings)
     size = len(schema.columns)
     settings.on_step("measuring all pairs", 0.0)
     small = [*combinations(range(size), 1), *combinations(range(size), 2)]
@@ -96,6 +103,21 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
         wanted = [members for members in wanted if len(members) > 2]
     settings.on_step("measuring triples", 0.3)
     return releases + _release(curator, wanted, 1 - FIRST_SHARE)
+
+
+def measure_whole(curator: Curator, settings: Settings) -> tuple[Release, ...]:
+    """The table of all columns, in which all interactions are."""
+    settings.on_step("measuring the whole table", 0.0)
+    query = Tables((curator.schema.names,))
+    if curator.run is None:
+        return (curator.exact(query),)
+    return (curator.laplace(query, Fraction(1)),)
+
+
+def delta(schema: Schema, epsilon: Number) -> float:
+    """The delta of a run that names none: 0 where Laplace noise is quieter, so that a stronger
+    promise shows more."""
+    return 0.0 if pure_is_quieter(schema, epsilon, USUAL_DELTA) else USUAL_DELTA
 
 
 def _release(

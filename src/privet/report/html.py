@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from privet.errors import PrivetError
 from privet.evidence.file import Saved
+from privet.evidence.whole import is_whole
 from privet.graph.graph import Edge, Graph
 from privet.report.page import badge, page, paragraphs, promise, safe, section, table
 
@@ -164,6 +165,8 @@ def about_rows(saved: Saved) -> int | None:
         kind, query = type(release.query).__name__, release.query
         if kind == "Components" and query.sets == ((),):
             return _rounded(float(release.values[0]))
+        if is_whole(release):
+            return _rounded(float(release.values.sum()))
         if kind == "Locations":
             return _rounded(float(release.values.sum()) / len(query.columns))
     return None
