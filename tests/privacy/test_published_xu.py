@@ -23,7 +23,7 @@ from scipy.stats import beta
 import privet
 from privet.box_query import BoxMoments
 from privet.evidence.decisions import read
-from privet.methods import em_pc, lap_table, priv_pc_star, registry
+from privet.methods import em_pc, priv_pc_star, registry
 from privet.methods.registry import Settings
 from privet.published import em_pc as published_em_pc
 from privet.queries import Release
@@ -225,7 +225,7 @@ def test_lap_table_as_published_is_convicted_where_records_are_replaced() -> Non
 
 def test_lap_table_as_built_is_acquitted() -> None:
     schema, runs, epsilon = binary("xy", 300), 1500, 2.0
-    hits = [as_built(lap_table.measure, d, schema, epsilon, lap_event, runs)
+    hits = [as_built(registry.get("lap-table").measure, d, schema, epsilon, lap_event, runs)
             for d in (ALIKE, ONE_APART)]  # fmt: skip
     assert not convicted(hits[0], hits[1], runs, epsilon)
 

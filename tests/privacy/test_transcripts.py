@@ -121,14 +121,19 @@ SCHEMAS = pytest.mark.parametrize(
 )
 
 
-@DELTAS
+@pytest.mark.parametrize(
+    ("delta", "whole"),
+    [(1e-6, False), (0.0, False), (0.0, True)],
+    ids=["zcdp", "pure", "whole"],
+)
 def test_each_answer_is_charged_on_disk_before_it_is_computed(
-    delta: float, ledger: Ledger, events: list[Heard]
+    delta: float, whole: bool, ledger: Ledger, events: list[Heard], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(tables, "whole_is_quieter", lambda _schema: whole)
     run = begin(ledger, delta)
     releases = measure(run)
     whats = [event.what for event in events]
-    once = ["charge", "compute", "count", "blur"]
+    once = ["charge", *([] if whole else ["compute"]), "count", "blur"]
     assert whats == ["charge", "read", *once[1:], *once * (len(releases) - 1)]
     costs = [entry.cost for entry in run.entries]
     paid = Fraction(0)
@@ -240,7 +245,7 @@ def test_the_search_touches_neither_vault_nor_ledger(
     method = registry.get("interaction-pc")
     found = method.search(SCHEMA, releases, Settings())
     for owner, names in (
-        (Vault, ("__init__", "release", "select", "sieve", "_evaluate")),
+        (Vault, ("__init__", "release", "select", "sieve", "tested", "_evaluate")),
         (Run, ("__init__", "spend", "close")),
         (Ledger, ("__init__", "begin", "account", "_transaction")),
         (Encoder, ("rows",)),
