@@ -250,3 +250,16 @@ def test_pairs_are_told_with_an_interval(folder: Path) -> None:
     page = local_pages.page(grid, found, "out")
     assert "| Geo Comb | reci | 0.60 (0.50-0.70; 99 pairs) |" in page
     assert "tuebingen, equal success" in local_pages.paper_picture(grid, found)
+    # beside no noise: what is found without any relation
+    assert page.count("| no noise | shuffled |") == 2
+    assert "shuffled (of pairs)" in local_pages.paper_picture(grid, found)
+
+
+def test_shuffled_pairs_keep_their_columns_and_lose_their_relation() -> None:
+    codes = np.repeat(np.arange(50), 20)[:, None].repeat(2, axis=1)
+    cell = Cell(source="tuebingen", rows=0, run=1, mechanism=local.SHUFFLED, method="reci")
+    shuffled = local._answers(cell, codes)
+    assert (np.sort(shuffled, axis=0) == np.sort(codes, axis=0)).all()
+    # 1,000 rows: a correlation of 0.2 comes by chance less than once in a million
+    assert abs(np.corrcoef(shuffled.T)[0, 1]) < 0.2
+    assert local._answers(replace(cell, mechanism=NO_NOISE), codes) is codes

@@ -17,6 +17,7 @@ from privet.bench.kusner import Gap
 from privet.bench.pairs import Cell, Grid, Result
 from privet.errors import BudgetError, DataError, MethodError, PrivetError
 from privet.networks.pairs import ADDITIVE
+from privet.orientation.registry import AUTO
 from privet.pairwise.flip import flipped_difference, flipped_sums
 
 SMALL = Grid(methods=("always", "undecided"), epsilons=(1.0, 0.5), rows=(60,), pairs=8)
@@ -60,30 +61,30 @@ def folder(tmp_path: Path) -> Path:
 def test_the_cells_of_a_grid(folder: Path) -> None:
     grid = replace(SMALL, runs=2, folder=str(folder))
     cells = list(grid.cells())
-    assert len(cells) == len(set(cells)) == 3 * 2 * 2 * 3
-    assert {cell.source for cell in cells} == {str(folder), "additive", "other"}
+    assert len(cells) == len(set(cells)) == 4 * 2 * 2 * 3
+    assert {cell.source for cell in cells} == {str(folder), "additive", "other", "gaussian"}
     assert {(c.epsilon is None, c.delta is None) for c in cells} == {(True, True), (False, False)}
 
 
 def test_no_answer_counts_one_half() -> None:
     found = pairs.scored([1, 1, 0, -1], [1, 1, 1, 1], 0.5)
     assert found == Result(
-        right=0.625, weighted=0.625, decided=0.75, right_if_decided=2 / 3, pairs=4, seconds=0.5
+        right=0.625, weighted=0.625, decided=0.75, right_if_decided=2 / 3, size=4, seconds=0.5
     )
     assert pairs.scored([1, -1], [3, 1], 0.0).weighted == 0.75
     assert pairs.scored([0, 0], [1, 1], 0.0).right_if_decided is None
 
 
 def test_a_constant_answer_is_right_as_often_as_the_coin_says(folder: Path) -> None:
-    cell = Cell(source="additive", rows=60, pairs=40, run=1, method="always")
+    always = Cell(source="additive", rows=60, pairs=40, run=1, method="always")
     truths = [q.truth for q in pairs._asked("additive", 60, 40, 1)]
-    assert pairs.one(cell)[1].right == truths.count(1) / 40
+    assert pairs.one(always)[1].right == truths.count(1) / 40
     assert 5 < truths.count(1) < 35
     for run in range(20):
         questions = pairs._asked(str(folder), 0, 0, run)
         for question in questions:
             assert question.truth == (1 if question.first == "A" else -1)
-    assert pairs.one(replace(cell, method="undecided"))[1].right == 0.5
+    assert pairs.one(replace(always, method="undecided"))[1].right == 0.5
 
 
 def test_all_methods_see_the_same_pairs_and_other_runs_see_others() -> None:
@@ -93,22 +94,26 @@ def test_all_methods_see_the_same_pairs_and_other_runs_see_others() -> None:
 
 
 def test_a_refusal_is_a_result() -> None:
-    cell = Cell(
+    rows = Cell(
         source="additive", rows=60, pairs=2, run=1, method="rows", epsilon=1.0, delta=0.0
     )
-    assert pairs.one(cell)[1] == Result(refused="it is not private")
-    assert pairs.one(replace(cell, epsilon=None, delta=None))[1].refused is None
+    assert pairs.one(rows)[1] == Result(refused="it is not private")
+    assert pairs.one(replace(rows, epsilon=None, delta=None))[1].refused is None
 
 
-def test_runs_on_file_are_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = pairs.run(SMALL, tmp_path, processes=1)
-    assert list(found) == list(SMALL.cells())
+def test_runs_on_file_are_not_done_again(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor those of real pairs, nor refusals."""
+    grid = replace(SMALL, methods=("always", "rows"), folder=str(folder))
+    found = pairs.run(grid, tmp_path, processes=1)
+    assert list(found) == list(grid.cells())
 
     def never(_cell: Cell) -> Any:
         raise AssertionError
 
     monkeypatch.setattr(pairs, "one", never)
-    assert pairs.run(SMALL, tmp_path, processes=1) == found
+    assert pairs.run(grid, tmp_path, processes=1) == found
 
 
 def test_pages(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,9 +125,9 @@ def test_pages(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     found = pairs.run(grid, tmp_path / "out", processes=1)
     files = pairs.publish(grid, found, tmp_path / "out")
     assert [f.name for f in files] == [
-        "runs.jsonl", "pairs.md", "pairs.svg", "kusner.md", "kusner.svg",
+        "runs.jsonl", "summary.md", "pairs.md", "pairs.svg", "kusner.md", "kusner.svg",
     ]  # fmt: skip
-    text = files[1].read_text()
+    text = files[2].read_text()
     assert grid.command("out") in text and "Tübingen pairs" in text and "rank methods" in text
     low, high = pairs_pages.clopper_pearson(8.0, 16)  # fresh pairs in each of two runs
     assert f"| undecided | 0.500 ({low:.2f}-{high:.2f}) |" in text
@@ -130,9 +135,30 @@ def test_pages(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert f"| undecided | 0.500 ({low:.2f}-{high:.2f}) |" in text
     assert "| rows | refused | refused | " in text and "Refused by rows: it is not" in text
     assert "With the weights" not in text
-    for file in (files[2], files[4]):
+    for file in (files[3], files[5]):
         ElementTree.fromstring(file.read_text())
-    assert files[3].read_text().count("| Kendall's τ |") == len(kusner.EPSILONS)
+    assert files[4].read_text().count("| Kendall's τ |") == 2 * len(kusner.EPSILONS)
+
+
+def cell(rows: int, epsilon: float, method: str, source: str = "additive") -> Cell:
+    return Cell(
+        source=source, rows=rows, pairs=4, run=1, method=method, epsilon=epsilon, delta=0.0
+    )
+
+
+def test_a_summary_pools_what_has_the_same_product_of_rows_and_epsilon() -> None:
+    found = {
+        cell(500, 2.0, AUTO): pairs.scored([1, 1, 1, 1], [1] * 4, 0.0),
+        cell(1000, 1.0, AUTO): pairs.scored([1, -1, 0, 0], [1] * 4, 0.0),
+        cell(1000, 1.0, AUTO, "gaussian"): pairs.scored([0, 0, 0, 0], [1] * 4, 0.0),
+        cell(1000, 1.0, "anm-hsic"): pairs.scored([1, 0, 0, 0], [1] * 4, 0.0),
+        cell(1000, 1.0, "anm-sqrt-hsic"): pairs.scored([-1, 0, 0, 0], [1] * 4, 0.0),
+    }
+    text = pairs_pages.summary(SMALL, found)
+    low, high = pairs_pages.clopper_pearson(6.0, 8)
+    assert f"| 1,000 | 8 | 0.750 ({low:.2f}-{high:.2f}) / 0.75 / 0.83 |  | 0.500 (" in text
+    assert ") / 0.00 / - |" in text
+    assert "| 500 |  |  |" in text and "| 1,000 | 0.500 / 0.625 |  |" in text
 
 
 def test_intervals_of_clopper_and_pearson() -> None:

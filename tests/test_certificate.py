@@ -56,8 +56,10 @@ def test_the_fixed_part_of_the_format() -> None:
     assert (found["epsilon"], found["delta"], found["adjacency"]) == (1.0, 1e-6, "add-remove")
     assert found["method"] == "counting" and found["options"] == {"alpha": 0.1}
     assert found["trust"] == "central" and found["schema"] == "people"
-    assert set(found["spent"]) == {"epsilon", "delta", "rho", "rho_exact"}
-    assert {"what", "cost", "currency", "mechanism", "noise_sd"} == set(found["queries"][0])
+    assert set(found["spent"]) == {"epsilon", "delta", "test_delta", "rho", "rho_exact"}
+    keys = {"what", "cost", "currency", "test_delta", "mechanism", "noise_sd"}
+    assert keys == set(found["queries"][0])
+    assert found["spent"]["test_delta"] == found["ledger"]["cap_test_delta"] == 0
     assert found["ledger"]["cap_set_by_this_run"] is True and found["ledger"]["durable"] is False
 
 

@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import binomtest
+from scipy.stats import binomtest, norm, poisson
 
 from privet.errors import MethodError
 from privet.networks.pairs import ADDITIVE, OTHER, Pair, random_pair
@@ -255,11 +255,15 @@ def test_ranges_that_are_too_wide_are_noticed() -> None:
 
 
 def test_noise_has_the_variance_that_was_announced() -> None:
+    """Mean square and mean distance from 0, against the laws' own moments; the four comparisons
+    together miss once in a million times."""
+    size, sure = 100_000, norm.isf(FALSE_ALARM / 8)
     for gaussian in (True, False):
-        drawn = Noise(variance=50.0, gaussian=gaussian).draw((100_000,), rng_of(14))
-        assert abs(drawn.var() / 50 - 1) < 0.06  # 8 standard deviations for Laplace noise
-        ratio = np.abs(drawn).mean() / drawn.std()
-        assert np.isclose(ratio, np.sqrt(2 / np.pi) if gaussian else np.sqrt(0.5), atol=0.02)
+        drawn = Noise(variance=50.0, gaussian=gaussian).draw((size,), rng_of(14)) / 50**0.5
+        fourth = 3 if gaussian else 6
+        assert abs((drawn**2).mean() - 1) < sure * ((fourth - 1) / size) ** 0.5
+        first = (2 / np.pi) ** 0.5 if gaussian else 0.5**0.5
+        assert abs(np.abs(drawn).mean() - first) < sure * ((1 - first**2) / size) ** 0.5
 
 
 def test_unrelated_columns_seldom_look_related() -> None:
@@ -294,20 +298,31 @@ def test_causes_of_additive_pairs_are_found(rows: int, epsilon: float, least: fl
 
 
 def test_the_default_is_better_than_both_scores_of_old() -> None:
-    """At rows times epsilon of 1000, where noise hurts most."""
+    """At rows times epsilon of 1000, where noise hurts most. In the long run 0.915 and 0.796 of
+    them, and it alone is right of 0.147, the other alone of 0.028: of 300 pairs it is ahead by
+    35.6 with a standard deviation of 6.9, so not at all with a probability of 2e-7."""
     rng = rng_of(17)
     hits = {"collisions": 0, "both": 0}
-    for i in range(200):
+    for i in range(300):
         pair = random_pair(ADDITIVE[i % len(ADDITIVE)], 1000, rng)
         table, _ = measured(pair, 1.0, rng)
         for method in hits:
             hits[method] += score(project(table, 1000.0), method).direction() == right(pair)
-    assert hits["collisions"] > 170 and hits["collisions"] > hits["both"]
+    assert binomtest(hits["collisions"], 300, 0.9, alternative="less").pvalue > FALSE_ALARM
+    assert hits["collisions"] > hits["both"]
+
+
+def about(count: int, expected: float) -> bool:
+    """Whether a count of rare events, each with a probability of its own, is what was expected
+    up to half as much again. Such a count is less spread than Poisson's, which misses these
+    limits once in a million times."""
+    low = poisson.ppf(FALSE_ALARM / 2, expected / 1.5)
+    return bool(low <= count <= poisson.isf(FALSE_ALARM / 2, expected * 1.5))
 
 
 def test_answers_are_as_often_wrong_as_they_say() -> None:
     """On additive pairs of middling strength: the expected number of wrong answers is near the
-    one that occurs (within four standard deviations and a half as much again)."""
+    one that occurs (half as much again is granted, and chance)."""
     rng = rng_of(18)
     said, wrong = 0.0, 0
     for i in range(250):
@@ -316,7 +331,7 @@ def test_answers_are_as_often_wrong_as_they_say() -> None:
         found = judge(table, rows=1000, noise=noise, rng=rng)
         said += found.wrong
         wrong += found.scores.direction() != right(pair)
-    assert said > 10 and said / 1.5 - 4 * said**0.5 < wrong < 1.5 * said + 4 * said**0.5
+    assert said > 10 and about(wrong, said)
 
 
 def test_flips_are_as_frequent_as_they_say() -> None:
@@ -331,17 +346,18 @@ def test_flips_are_as_frequent_as_they_say() -> None:
         said += found.flipped
         before = score(project(exact, 1000.0)).direction()
         flipped += found.scores.direction() != before
-    assert said > 10 and said / 1.5 - 4 * said**0.5 < flipped < 1.5 * said + 4 * said**0.5
+    assert said > 10 and about(flipped, said)
 
 
 def test_pairs_that_are_no_additive_models_are_still_better_than_a_coin() -> None:
+    """In the long run 0.817 of them; with 0.78, 50 or more of 90 but for one in a million."""
     rng = rng_of(20)
     hits = 0
     for i in range(90):
         pair = random_pair(OTHER[i % len(OTHER)], 5000, rng)
         table, noise = measured(pair, 1.0, rng)
         hits += judge(table, rows=5000, noise=noise, rng=rng).scores.direction() == right(pair)
-    assert hits > 55
+    assert binomtest(hits, 90, 0.78, alternative="less").pvalue > FALSE_ALARM
 
 
 def test_replicas_take_little_time() -> None:

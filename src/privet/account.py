@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from privet.accounting import (
@@ -15,6 +15,8 @@ from privet.accounting import (
     Currency,
     Number,
     budget_for,
+    check_budget,
+    check_test_delta,
     currency_for,
     epsilon_of,
     exchange,
@@ -23,16 +25,60 @@ from privet.errors import BudgetError
 
 
 @dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What a run asks for, or a cap: a promise of (epsilon, delta + test_delta).
+
+    ``delta`` buys the currency, and ``test_delta`` is what noisy tests may add to it.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    test_delta: Fraction = Fraction(0)
+
+    @staticmethod
+    def of(epsilon: Number, delta: Number, test_delta: Number = 0) -> Budget:
+        """The exact budget, or a refusal."""
+        eps, dlt = check_budget(epsilon, delta)
+        return Budget(epsilon=eps, delta=dlt, test_delta=check_test_delta(test_delta, dlt))
+
+    @property
+    def amount(self) -> Fraction:
+        return budget_for(self.epsilon, self.delta)
+
+    @property
+    def currency(self) -> Currency:
+        return currency_for(self.delta)
+
+    def exceeds(self, other: Budget) -> bool:
+        """In any of its parts. The three are caps by themselves: to trade one against another
+        while answers come in would have no proof (proofs/tested.md)."""
+        return (
+            float(self.epsilon) > float(other.epsilon)  # as they are shown and typed
+            or float(self.delta) > float(other.delta)
+            or self.test_delta > other.test_delta
+        )
+
+    def __str__(self) -> str:
+        tests = f", delta for tests {float(self.test_delta):g}" if self.test_delta else ""
+        return f"epsilon {float(self.epsilon):g}, delta {float(self.delta):g}{tests}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One charge, in the currency of its run."""
+    """One charge, in the currency of its run, and with what probability a test that is part of
+    it may mislead."""
 
     what: str
     cost: Fraction
+    test_delta: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """A run as the ledger remembers it. A run that was killed stays open for ever."""
+    """A run as the ledger remembers it. A run that was killed stays open for ever.
+
+    ``delta`` is that of the conversion; what tests may add to it was reserved as ``test_delta``.
+    """
 
     id: str
     when: str
@@ -42,11 +88,23 @@ class RunRecord:
     state: str
     currency: Currency
     reserved: Fraction
+    test_delta: Fraction
     entries: tuple[Entry, ...]
+
+    @property
+    def promised_delta(self) -> float:
+        return total_delta(self.delta, self.test_delta)
 
     @property
     def spent(self) -> Fraction:
         return sum((entry.cost for entry in self.entries), Fraction(0))
+
+    @property
+    def test_charge(self) -> Fraction:
+        """What counts against the cap on tests, as ``charge`` does against the other."""
+        if self.state == "open":
+            return self.test_delta
+        return sum((entry.test_delta for entry in self.entries), Fraction(0))
 
     def charge(self, currency: Currency) -> Fraction:
         """What counts against the cap: the reservation of an open run, the charges of a closed
@@ -63,15 +121,43 @@ class Account:
     """
 
     dataset: str
-    epsilon: float
-    delta: float
+    budget: Budget
     unit: str | None
-    cap: Fraction
     runs: tuple[RunRecord, ...]
 
     @property
+    def epsilon(self) -> float:
+        return float(self.budget.epsilon)
+
+    @property
+    def delta(self) -> float:
+        return float(self.budget.delta)
+
+    @property
+    def test_delta(self) -> Fraction:
+        return self.budget.test_delta
+
+    @property
+    def cap(self) -> Fraction:
+        return self.budget.amount
+
+    @property
     def currency(self) -> Currency:
-        return currency_for(self.delta)
+        return self.budget.currency
+
+    @property
+    def promised_delta(self) -> float:
+        """The delta of the promise: the conversion's and all that tests may add."""
+        return total_delta(self.delta, self.test_delta)
+
+    @property
+    def tested(self) -> Fraction:
+        """The delta of all tests so far, reservations of open runs included."""
+        return sum((run.test_charge for run in self.runs), Fraction(0))
+
+    @property
+    def test_delta_left(self) -> Fraction:
+        return self.test_delta - self.tested
 
     def check_unit(self, unit: str) -> None:
         """Amounts add up only if they promise the same to the same people."""
@@ -82,6 +168,38 @@ class Account:
                 f"if these are other people; else keep adjacency (with its rows) and "
                 f"rows_per_person as they were"
             )
+
+    def refusal(self, asked: Budget) -> str | None:
+        """Why a run with this budget does not fit, if it does not."""
+        name, delta = self.dataset, float(asked.delta)
+        if delta > self.delta:
+            return (
+                f"this run asks for delta {delta:g}, but the cap of data set {name!r} has delta "
+                f"{self.delta:g}; run with a delta of at most {self.delta:g}"
+            )
+        if (cost := exchange(asked.amount, asked.currency, self.currency)) > self.left:
+            rho = f" (rho {float(cost):.4g})" if asked.currency != self.currency else ""
+            return (
+                f"this run asks for epsilon {float(asked.epsilon):g} at delta {delta:g}{rho}, but "
+                f"data set {name!r} has epsilon {shorten(self.left_epsilon, ROUND_FLOOR):g} at "
+                f"delta {self.delta:g}{rho and f' (rho {float(self.left):.4g})'} left of its cap "
+                f"of epsilon {self.epsilon:g}; ask for less"
+            )
+        if asked.test_delta > self.test_delta_left:
+            return (
+                f"this run asks for delta {float(asked.test_delta):g} for tests of stability, but "
+                f"data set {name!r} has {float(self.test_delta_left):g} left of its cap of "
+                f"{float(self.test_delta):g} on these; use a method without tests"
+            )
+        return None
+
+    def enough_for(self, asked: Budget) -> tuple[float, float, Fraction]:
+        """Epsilon, delta and delta for tests of a cap that has room for such a run besides."""
+        delta = max(float(asked.delta), self.delta)
+        into = currency_for(delta)
+        needed = self.used(into) + exchange(asked.amount, asked.currency, into)
+        epsilon = max(sufficient_epsilon(needed, delta), self.epsilon)
+        return epsilon, delta, max(self.tested + asked.test_delta, self.test_delta)
 
     def used(self, currency: Currency) -> Fraction:
         return sum((run.charge(currency) for run in self.runs), Fraction(0))
@@ -116,6 +234,13 @@ class Account:
         while epsilon >= SMALLEST and not affords(epsilon):
             epsilon *= 1 - 2**-50
         return epsilon if epsilon >= SMALLEST else 0.0
+
+
+def total_delta(delta: float, test_delta: Fraction) -> float:
+    """Their sum, rounded up; as everywhere, a float stands for its decimal."""
+    exact = Fraction(repr(delta)) + test_delta
+    nearest = float(exact)
+    return nearest if Fraction(repr(nearest)) >= exact else math.nextafter(nearest, math.inf)
 
 
 def sufficient_epsilon(needed: Fraction, delta: Number) -> float:

@@ -4,6 +4,10 @@ Charges are exact fractions. With delta > 0 the currency is "zcdp" (rho, zero-co
 differential privacy), with delta = 0 it is "pure" (epsilon). Conversions round towards
 privacy: ``rho_for`` down, ``epsilon_for`` up.
 
+A noisy test of stability misleads with a small probability, which no conversion makes up for. Such
+probabilities are added up beside the currency, whichever it is, and their sum is added to delta
+(proofs/tested.md).
+
 The conversion is Canonne, Kamath, Steinke 2020, Proposition 12: rho-zCDP implies
 (epsilon, delta)-DP as soon as *one* order alpha > 1 satisfies
 
@@ -59,6 +63,18 @@ def check_budget(epsilon: Number, delta: Number) -> tuple[Fraction, Fraction]:
             f"choose one far below 1 / (number of people), such as 1e-6, or 0 for pure privacy"
         )
     return eps, dlt
+
+
+def check_test_delta(test_delta: Number, delta: Fraction) -> Fraction:
+    """What noisy tests of stability may add to a promise's delta, beside the conversion's."""
+    exact = _as_typed(test_delta)
+    if exact is None or not 0 <= exact < 1 - delta:
+        raise BudgetError(
+            f"the delta for tests is {test_delta!r}, but it must be a number from 0 on that stays "
+            f"below 1 together with the delta of {float(delta):g}; choose one such as 1e-6, or 0 "
+            f"for no tests"
+        )
+    return exact
 
 
 def _as_typed(value: object) -> Fraction | None:

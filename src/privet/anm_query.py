@@ -161,8 +161,8 @@ class AnmScores:
     every residual by up to η: sqrt-hsic η / bandwidth, hsic slope · η (m / (m - 1))². For
     orders of residuals there is no such bound. There is one, 2 ``pairs`` and 4 (m - 1)
     ``pairs``, if no more than so many pairs of rows can change their order; that must be tested
-    first (``tested_queries.RankStability``), and the vault's private doors sell these scores by
-    way of ``Passed``, once the ledger counts the δ of a test; until then not at all.
+    first (``tested_queries.RankStability``), and the vault sells these scores through its door for
+    what is tested.
     """
 
     model: Anm
@@ -208,6 +208,11 @@ class AnmScores:
         return {"kendall": 2 / (m * (m - 1)), "spearman": 3 / (m * (m * m - 1))}.get(
             self.score, 1 / UNIT
         )
+
+    def most(self, schema: Schema) -> float:
+        """The largest score; the smallest is 0."""
+        m = max(self.model.test_rows(schema), 2)
+        return {"sqrt-hsic": 0.5, "hsic": (m / (m - 1)) ** 2 / 4}.get(self.score, 1.0)
 
     def bound(self, schema: Schema) -> int:
         """How far one person in the protected half moves each number of the answer."""

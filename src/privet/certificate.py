@@ -11,16 +11,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from privet.account import shorten
-from privet.accounting import Currency, epsilon_of
+from privet.account import shorten, total_delta
+from privet.accounting import epsilon_of
 from privet.errors import EvidenceError
 from privet.schema import CHOICE, Adjacency, Schema
 
 if TYPE_CHECKING:
-    from privet.account import Account
+    from privet.account import Account, Entry
     from privet.ledger import Run
     from privet.queries import Release
 
@@ -66,6 +65,11 @@ class Certificate(Mapping[str, Any]):
             + (f" (rho {spent['rho']:.6g})" if spent["rho"] is not None else "")
             + f" on {len(self['queries'])} question(s), method {self['method']}.",
         ]
+        if tested := spent.get("test_delta"):
+            lines.append(
+                f"Noisy tests of stability, which mislead with a small probability, have used "
+                f"{tested:g} of that delta, whether they passed or not."
+            )
         if self.facts.get("reused"):
             lines.append("This search reuses evidence that was paid for earlier: it cost nothing.")
         elif kept["durable"]:
@@ -111,21 +115,22 @@ def of_run(
     return Certificate(
         {
             "private": True,
-            "promise": _promise(schema, run.epsilon, run.delta),
+            "promise": _promise(schema, run.epsilon, run.promised_delta),
             "epsilon": run.epsilon,
-            "delta": run.delta,
+            "delta": run.promised_delta,
             "adjacency": schema.adjacency.value,
             "rows_per_person": schema.rows_per_person,
             "trust": "central",
             "schema": schema.name,
-            "spent": _spent(run.spent, run.currency, run.delta),
+            "spent": _spent(run),
             "method": run.method,
             "queries": _queries(run, releases),
             "ledger": {
                 "durable": durable,
                 "run": run.id,
                 "cap_epsilon": account.epsilon,
-                "cap_delta": account.delta,
+                "cap_delta": account.promised_delta,
+                "cap_test_delta": float(account.test_delta),
                 "cap_set_by_this_run": run.set_cap,
                 "left_epsilon": account.left_epsilon,
             },
@@ -284,11 +289,14 @@ def _factor(epsilon: float) -> str:
         return "a factor too large to mean anything"
 
 
-def _spent(amount: Fraction, currency: Currency, delta: float) -> dict[str, Any]:
-    zcdp = currency == "zcdp"
+def _spent(run: Run) -> dict[str, Any]:
+    """What was spent, at the delta that the currency takes; tests add their own to that."""
+    amount, zcdp = run.spent, run.currency == "zcdp"
+    tested = run.test_delta - run.test_delta_left
     return {
-        "epsilon": epsilon_of(amount, delta) if amount else 0.0,
-        "delta": delta,
+        "epsilon": epsilon_of(amount, run.delta) if amount else 0.0,
+        "delta": total_delta(run.delta, tested),
+        "test_delta": total_delta(0.0, tested),
         "rho": float(amount) if zcdp else None,
         "rho_exact" if zcdp else "epsilon_exact": f"{amount.numerator}/{amount.denominator}",
     }
@@ -306,17 +314,24 @@ def _queries(run: Run, releases: Sequence[Release]) -> list[dict[str, Any]]:
                 "what": entry.what,
                 "cost": float(entry.cost),
                 "currency": "rho" if run.currency == "zcdp" else "epsilon",
-                "mechanism": _mechanism(release) if release else _door(entry.what),
+                "test_delta": total_delta(0.0, entry.test_delta),
+                "mechanism": _door(entry) if release is None else _told(entry, release),
                 "noise_sd": math.sqrt(release.variance) if release else None,
             }
         )
     return listed
 
 
-def _door(what: str) -> str:
+def _told(entry: Entry, release: Release) -> str:
+    return _mechanism(release) + (" after a test" if entry.test_delta else "")
+
+
+def _door(entry: Entry) -> str:
     """Which door of the vault an answer came through that is not kept as numbers."""
+    if entry.test_delta:
+        return "no answer: the test did not pass"
     doors = {"largest of": "selection", "sieve at": "sieve"}
-    return next((door for start, door in doors.items() if what.startswith(start)), "noise")
+    return next((door for start, door in doors.items() if entry.what.startswith(start)), "noise")
 
 
 def _mechanism(release: Release) -> str:

@@ -6,7 +6,8 @@ process that is killed loses at most what it had reserved. A charge that does no
 and leaves everything as it was. What a closed run did not spend goes back to its data set.
 
 Amounts are exact fractions in the currency of the budget (``accounting``); why a running sum with
-adaptively chosen summands keeps the promise is in proofs/filter.md.
+adaptively chosen summands keeps the promise is in proofs/filter.md. Beside it runs the sum of the
+probabilities with which noisy tests mislead, with a cap of its own: proofs/tested.md.
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from decimal import ROUND_FLOOR
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
-from privet.account import Account, Entry, RunRecord, shorten, spell, sufficient_epsilon
-from privet.accounting import (
-    Currency,
-    Number,
-    budget_for,
-    check_budget,
-    currency_for,
-    epsilon_of,
-    exchange,
+from privet.account import (
+    Account,
+    Budget,
+    Entry,
+    RunRecord,
+    spell,
+    sufficient_epsilon,
+    total_delta,
 )
+from privet.accounting import Currency, Number, currency_for, epsilon_of
 from privet.errors import BudgetError, LedgerError
 from privet.ledger_file import check_format, connect, default_path, explained
 
 MEMORY = ":memory:"
+NO_TEST = Fraction(0)
 
 
 class Ledger:
@@ -57,20 +58,31 @@ class Ledger:
             with self._transaction(write=False):
                 pass
 
-    def create(self, dataset: str, *, epsilon: Number, delta: Number) -> None:
+    def create(
+        self, dataset: str, *, epsilon: Number, delta: Number, test_delta: Number = 0
+    ) -> None:
         """Set the cap of a data set that has none."""
-        eps, dlt = check_budget(epsilon, delta)
+        cap = Budget.of(epsilon, delta, test_delta)
         with self._transaction() as db:
             if old := _account(db, dataset):
-                raised = max(float(eps), old.epsilon), max(float(dlt), old.delta)
+                raised = max(float(cap.epsilon), old.epsilon), max(float(cap.delta), old.delta)
+                command = self._grant_command(old, *raised, max(cap.test_delta, old.test_delta))
                 raise BudgetError(
-                    f"data set {dataset!r} has a cap already (epsilon {old.epsilon:g}, delta "
-                    f"{old.delta:g}); raise it with: {self._grant_command(old, *raised)}"
+                    f"data set {dataset!r} has a cap already ({old.budget}); raise it with: "
+                    f"{command}"
                 )
-            _set_cap(db, dataset, eps, dlt)
+            _set_cap(db, dataset, cap)
 
-    def grant(self, dataset: str, *, epsilon: Number, delta: Number | None = None) -> None:
-        """Raise the cap of a data set to ``epsilon`` (and ``delta``) in total."""
+    def grant(
+        self,
+        dataset: str,
+        *,
+        epsilon: Number,
+        delta: Number | None = None,
+        test_delta: Number | None = None,
+    ) -> None:
+        """Raise the cap of a data set to ``epsilon`` (and ``delta``, and what tests may add to
+        it) in total."""
         if self.account(dataset) is None:
             budget = f"--epsilon {epsilon}" + ("" if delta is None else f" --delta {delta}")
             raise BudgetError(
@@ -80,21 +92,24 @@ class Ledger:
         with self._transaction() as db:
             old = _account(db, dataset)
             assert old is not None  # caps are never removed
-            eps, dlt = check_budget(epsilon, old.delta if delta is None else delta)
-            if float(eps) < old.epsilon or float(dlt) < old.delta:
+            cap = Budget.of(
+                epsilon,
+                old.budget.delta if delta is None else delta,
+                old.test_delta if test_delta is None else test_delta,
+            )
+            if old.budget.exceeds(cap):
                 raise BudgetError(
-                    f"the cap of data set {dataset!r} is epsilon {old.epsilon:g}, delta "
-                    f"{old.delta:g}, and a cap can only be raised; epsilon {float(eps):g}, "
-                    f"delta {float(dlt):g} would lower it"
+                    f"the cap of data set {dataset!r} is {old.budget}, and a cap can only be "
+                    f"raised; {cap} would lower it"
                 )
-            used = old.used(currency_for(dlt))
-            if budget_for(eps, dlt) < used:
+            used = old.used(cap.currency)
+            if cap.amount < used:
                 raise BudgetError(
-                    f"epsilon {float(eps):g} at delta {float(dlt):g} does not cover what data set "
-                    f"{dataset!r} has already spent; grant at least --epsilon "
-                    f"{spell(sufficient_epsilon(used, dlt))}"
+                    f"epsilon {float(cap.epsilon):g} at delta {float(cap.delta):g} does not cover "
+                    f"what data set {dataset!r} has already spent; grant at least --epsilon "
+                    f"{spell(sufficient_epsilon(used, cap.delta))}"
                 )
-            _set_cap(db, dataset, eps, dlt)
+            _set_cap(db, dataset, cap)
 
     def account(self, dataset: str) -> Account | None:
         if not self._exists():
@@ -109,52 +124,45 @@ class Ledger:
             names = [row[0] for row in db.execute("SELECT dataset FROM caps ORDER BY dataset")]
             return tuple(found for name in names if (found := _account(db, name)))
 
-    def begin(self, dataset: str, *, epsilon: Number, delta: Number, method: str, unit: str) -> Run:
+    def begin(
+        self,
+        dataset: str,
+        *,
+        epsilon: Number,
+        delta: Number,
+        method: str,
+        unit: str,
+        test_delta: Number = 0,
+    ) -> Run:
         """Reserve the whole budget of a run, or refuse. A data set without a cap gets this
         budget as its cap. ``unit`` (``Schema.unit``) must be that of the runs before."""
-        eps, dlt = check_budget(epsilon, delta)
-        budget = budget_for(eps, dlt)
+        asked = Budget.of(epsilon, delta, test_delta)
         identity, now = secrets.token_hex(8), datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction() as db:
             account = _account(db, dataset)
             if account is None:
-                _set_cap(db, dataset, eps, dlt)
+                _set_cap(db, dataset, asked)
             else:
                 account.check_unit(unit)
-                self._check_fits(account, eps, dlt, budget)
+                if problem := account.refusal(asked):
+                    command = self._grant_command(account, *account.enough_for(asked))
+                    raise BudgetError(f"{problem}, or allow it with: {command}")
+            amounts = (asked.epsilon, asked.delta, asked.amount, asked.test_delta)
             db.execute("UPDATE caps SET unit = ? WHERE dataset = ?", (unit, dataset))
             db.execute(
-                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, 'open')",
-                (identity, dataset, now, method, str(eps), str(dlt), str(budget)),
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, 'open', ?)",
+                (identity, dataset, now, method, *map(str, amounts)),
             )
-        return Run(self, identity, dataset, method, eps, dlt, budget, set_cap=account is None)
+        return Run(self, identity, dataset, method, asked, set_cap=account is None)
 
-    def _check_fits(self, account: Account, eps: Fraction, dlt: Fraction, ask: Fraction) -> None:
-        name, paid, delta = account.dataset, currency_for(dlt), max(float(dlt), account.delta)
-        if delta > account.delta:
-            problem = (
-                f"this run asks for delta {float(dlt):g}, but the cap of data set {name!r} has "
-                f"delta {account.delta:g}; run with a delta of at most {account.delta:g}"
-            )
-        elif (cost := exchange(ask, paid, account.currency)) > account.left:
-            rho = f" (rho {float(cost):.4g})" if paid != account.currency else ""
-            problem = (
-                f"this run asks for epsilon {float(eps):g} at delta {float(dlt):g}{rho}, but data "
-                f"set {name!r} has epsilon {shorten(account.left_epsilon, ROUND_FLOOR):g} at delta "
-                f"{account.delta:g}{rho and f' (rho {float(account.left):.4g})'} left of its cap "
-                f"of epsilon {account.epsilon:g}; ask for less"
-            )
-        else:
-            return
-        into = currency_for(delta)
-        enough = sufficient_epsilon(account.used(into) + exchange(ask, paid, into), delta)
-        command = self._grant_command(account, max(enough, account.epsilon), delta)
-        raise BudgetError(f"{problem}, or allow it with: {command}")
-
-    def _grant_command(self, account: Account, epsilon: float, delta: float) -> str:
+    def _grant_command(
+        self, account: Account, epsilon: float, delta: float, tests: Fraction
+    ) -> str:
         words = f"privet ledger grant {shlex.quote(account.dataset)} --epsilon {spell(epsilon)}"
         if delta != account.delta:
             words += f" --delta {spell(delta)}"
+        if tests != account.test_delta:
+            words += f" --test-delta {spell(total_delta(0.0, tests))}"
         return words + self._option()
 
     def _option(self) -> str:
@@ -174,7 +182,7 @@ class Ledger:
             db = self._memory or connect(str(self.path))
             try:
                 db.execute("BEGIN IMMEDIATE" if write or not self.durable else "BEGIN")
-                check_format(db, self.path)
+                check_format(db, self.path, write=write)
                 yield db
                 db.execute("COMMIT")
             finally:
@@ -196,19 +204,19 @@ class Run:
         identity: str,
         dataset: str,
         method: str,
-        epsilon: Fraction,
-        delta: Fraction,
-        budget: Fraction,
+        asked: Budget,
         *,
         set_cap: bool,
     ) -> None:
         self.id, self.dataset, self.method = identity, dataset, method
-        self.epsilon, self.delta = float(epsilon), float(delta)
-        self.budget, self.left, self.set_cap = budget, budget, set_cap
-        self.currency: Currency = currency_for(delta)
+        self.epsilon, self.delta = float(asked.epsilon), float(asked.delta)
+        self.budget = self.left = asked.amount
+        self.test_delta = self.test_delta_left = asked.test_delta
+        self.currency: Currency = asked.currency
+        self.set_cap = set_cap
         self.closed = False
         self.entries: tuple[Entry, ...] = ()
-        self._ledger, self._delta, self._lock = ledger, delta, threading.Lock()
+        self._ledger, self._delta, self._lock = ledger, asked.delta, threading.Lock()
         self._process = os.getpid()
 
     @property
@@ -220,13 +228,18 @@ class Run:
         """``spent`` as epsilon at the run's delta. The guarantee is the budget, not this."""
         return epsilon_of(self.spent, self._delta)
 
-    def spend(self, cost: Fraction, *, what: str) -> None:
+    @property
+    def promised_delta(self) -> float:
+        return total_delta(self.delta, self.test_delta)
+
+    def spend(self, cost: Fraction, *, what: str, test_delta: Fraction = NO_TEST) -> None:
         """Charge ``cost`` or refuse; when this returns the charge is on disk. ``what`` is public.
+        With a test the charge is for the answer too, whether there will be one or not.
 
         Called before the rows are looked at. Entries that another thread or a forked process has
         made meanwhile are seen, in the transaction that writes.
         """
-        entry = Entry(what=what, cost=Fraction(cost))
+        entry = Entry(what=what, cost=Fraction(cost), test_delta=Fraction(test_delta))
         with self._lock:
             if self.closed:
                 raise BudgetError(f"{what} was asked of a run that is closed; begin another run")
@@ -237,27 +250,35 @@ class Run:
                 )
             with self._ledger._transaction() as db:
                 _check_open(db, self.id)
-                before, left = self._so_far(db)
-                self._check_affordable(entry, left)
-                values = (self.id, len(before), what, str(entry.cost))
-                db.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", values)
+                before, left, tests = self._so_far(db)
+                self._check_affordable(entry, left, tests)
+                values = (self.id, len(before), what, str(entry.cost), str(entry.test_delta))
+                db.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", values)
             self.left, self.entries = left - entry.cost, (*before, entry)
+            self.test_delta_left = tests - entry.test_delta
 
-    def _so_far(self, db: sqlite3.Connection) -> tuple[tuple[Entry, ...], Fraction]:
+    def _so_far(self, db: sqlite3.Connection) -> tuple[tuple[Entry, ...], Fraction, Fraction]:
         """The entries on disk and what they leave, summed up anew if they are not all ours."""
         (count,) = db.execute("SELECT count(*) FROM entries WHERE run = ?", (self.id,)).fetchone()
         if count == len(self.entries):
-            return self.entries, self.left
+            return self.entries, self.left, self.test_delta_left
         found = _entries(db, self.id)
-        return found, self.budget - sum(e.cost for e in found)
+        left = self.budget - sum(e.cost for e in found)
+        return found, left, self.test_delta - sum(e.test_delta for e in found)
 
-    def _check_affordable(self, entry: Entry, left: Fraction) -> None:
+    def _check_affordable(self, entry: Entry, left: Fraction, tests: Fraction) -> None:
         if not 0 < entry.cost <= left:
             raise BudgetError(
                 f"{entry.what} costs {'rho' if self.currency == 'zcdp' else 'epsilon'} "
                 f"{float(entry.cost):.6g}, but {float(left):.6g} of {float(self.budget):.6g} is "
                 f"left in this run; ask fewer or cheaper questions, or begin a run with a larger "
                 f"epsilon"
+            )
+        if not 0 <= entry.test_delta <= tests:
+            raise BudgetError(
+                f"{entry.what} is tested first, which adds {float(entry.test_delta):.6g} to delta, "
+                f"but {float(tests):.6g} of {float(self.test_delta):.6g} is left for tests in this "
+                f"run; begin a run with a larger delta for tests, or ask what needs none"
             )
 
     def close(self) -> None:
@@ -278,28 +299,28 @@ class Run:
 
 
 def _account(db: sqlite3.Connection, dataset: str) -> Account | None:
-    cap = "SELECT epsilon, delta, unit FROM caps WHERE dataset = ?"
+    cap = "SELECT epsilon, delta, unit, test_delta FROM caps WHERE dataset = ?"
     found = db.execute(cap, (dataset,)).fetchone()
     if found is None:
         return None
-    eps, dlt, unit = Fraction(found[0]), Fraction(found[1]), found[2]
+    epsilon, delta, unit, test_delta = found
     rows = db.execute(
-        "SELECT id, started, method, epsilon, delta, budget, state FROM runs"
+        "SELECT id, started, method, epsilon, delta, budget, state, test_delta FROM runs"
         " WHERE dataset = ? ORDER BY rowid",
         (dataset,),
     ).fetchall()
     return Account(
         dataset=dataset,
-        epsilon=float(eps),
-        delta=float(dlt),
+        budget=Budget(
+            epsilon=Fraction(epsilon), delta=Fraction(delta), test_delta=Fraction(test_delta)
+        ),
         unit=unit,
-        cap=budget_for(eps, dlt),
         runs=tuple(_record(db, row) for row in rows),
     )
 
 
 def _record(db: sqlite3.Connection, row: tuple[Any, ...]) -> RunRecord:
-    identity, when, method, epsilon, delta, budget, state = row
+    identity, when, method, epsilon, delta, budget, state, test_delta = row
     return RunRecord(
         id=identity,
         when=when,
@@ -309,22 +330,29 @@ def _record(db: sqlite3.Connection, row: tuple[Any, ...]) -> RunRecord:
         state=state,
         currency=currency_for(Fraction(delta)),
         reserved=Fraction(budget),
+        test_delta=Fraction(test_delta),
         entries=_entries(db, identity),
     )
 
 
 def _entries(db: sqlite3.Connection, run: str) -> tuple[Entry, ...]:
-    found = db.execute("SELECT what, cost FROM entries WHERE run = ? ORDER BY position", (run,))
-    return tuple(Entry(what=what, cost=Fraction(cost)) for what, cost in found)
+    found = db.execute(
+        "SELECT what, cost, test_delta FROM entries WHERE run = ? ORDER BY position", (run,)
+    )
+    return tuple(
+        Entry(what=what, cost=Fraction(cost), test_delta=Fraction(test_delta))
+        for what, cost, test_delta in found
+    )
 
 
-def _set_cap(db: sqlite3.Connection, dataset: str, epsilon: Fraction, delta: Fraction) -> None:
+def _set_cap(db: sqlite3.Connection, dataset: str, cap: Budget) -> None:
     if not dataset:
         raise LedgerError("a data set needs a name to have a budget; give one in the schema")
-    values = (dataset, str(epsilon), str(delta))
+    values = (dataset, str(cap.epsilon), str(cap.delta), str(cap.test_delta))
     db.execute(
-        "INSERT INTO caps (dataset, epsilon, delta) VALUES (?, ?, ?) ON CONFLICT (dataset)"
-        " DO UPDATE SET epsilon = excluded.epsilon, delta = excluded.delta",
+        "INSERT INTO caps (dataset, epsilon, delta, test_delta) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (dataset) DO UPDATE SET epsilon = excluded.epsilon,"
+        " delta = excluded.delta, test_delta = excluded.test_delta",
         values,
     )
 

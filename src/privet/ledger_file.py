@@ -11,18 +11,32 @@ from pathlib import Path
 
 from privet.errors import LedgerError
 
-FORMAT = 1
+FORMAT = 2
 BUSY_SECONDS = 5.0
 TABLES = (
     "CREATE TABLE caps (dataset TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL,"
-    " unit TEXT)",
+    " unit TEXT, test_delta TEXT NOT NULL DEFAULT '0')",
     "CREATE TABLE runs (id TEXT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES caps (dataset),"
     " started TEXT NOT NULL, method TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,"
-    " budget TEXT NOT NULL, state TEXT NOT NULL)",
+    " budget TEXT NOT NULL, state TEXT NOT NULL, test_delta TEXT NOT NULL DEFAULT '0')",
     "CREATE TABLE entries (run TEXT NOT NULL REFERENCES runs (id), position INTEGER NOT NULL,"
-    " what TEXT NOT NULL, cost TEXT NOT NULL, PRIMARY KEY (run, position))",
+    " what TEXT NOT NULL, cost TEXT NOT NULL, test_delta TEXT NOT NULL DEFAULT '0',"
+    " PRIMARY KEY (run, position))",
     "CREATE INDEX runs_of_dataset ON runs (dataset)",
     f"PRAGMA user_version = {FORMAT}",
+)
+# Format 1 knew no tests. The first transaction that writes adds their columns; until then a file
+# is read as it is, through views that hide its tables and live in this connection only.
+FROM_1 = (
+    "ALTER TABLE caps ADD COLUMN test_delta TEXT NOT NULL DEFAULT '0'",
+    "ALTER TABLE runs ADD COLUMN test_delta TEXT NOT NULL DEFAULT '0'",
+    "ALTER TABLE entries ADD COLUMN test_delta TEXT NOT NULL DEFAULT '0'",
+    f"PRAGMA user_version = {FORMAT}",
+)
+VIEWS_OF_1 = (
+    "CREATE TEMP VIEW caps AS SELECT *, '0' AS test_delta FROM main.caps",
+    "CREATE TEMP VIEW runs AS SELECT *, rowid, '0' AS test_delta FROM main.runs",
+    "CREATE TEMP VIEW entries AS SELECT *, '0' AS test_delta FROM main.entries",
 )
 
 
@@ -43,12 +57,18 @@ def default_path() -> Path:
 def connect(path: str) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     db.execute("PRAGMA synchronous = EXTRA")  # the directory too: no commit is undone by a crash
+    db.execute("PRAGMA temp_store = MEMORY")
     return db
 
 
-def check_format(db: sqlite3.Connection, path: Path) -> None:
+def check_format(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
+    """Makes the tables of a new file, and those of an old one as the others expect them."""
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version == FORMAT:
+        return
+    if version == 1:
+        for statement in FROM_1 if write else VIEWS_OF_1:
+            db.execute(statement)
         return
     if version > FORMAT:
         raise LedgerError(

@@ -17,6 +17,7 @@ import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -94,6 +95,25 @@ class Laplace:
             return exact.copy(), 0.0
         scale = self.scale(l1)
         return _add_noise(_laplace(scale), exact), laplace_variance(scale)
+
+    def unlikely(self, l1: int, delta: Fraction) -> int:
+        """The least whole number that the noise reaches with probability ``delta`` at most.
+
+        The noise reaches k >= 1 with probability q^k / (1 + q), q = exp(-1 / s).
+        """
+        if not 0 < delta < 1:
+            raise BudgetError(
+                f"a test of stability with delta {float(delta):g} was asked for, but it must lie "
+                f"between 0 and 1; give a delta such as 1e-6"
+            )
+        if l1 == 0:
+            return 1
+        with localcontext() as context:
+            context.prec = 60
+            scale, probability = Decimal(self.scale(l1)), Decimal(delta.numerator)
+            tail = (probability / delta.denominator).ln() + (1 + (-1 / scale).exp()).ln()
+            exact = -tail * scale
+            return max(int((exact + Decimal("1e-20")).to_integral_value(ROUND_CEILING)), 1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,7 +54,8 @@ def orient(
     numeric columns, which share the budget equally. ``data``, ``schema``, ``ledger``,
     ``private`` and ``evidence`` are as for ``discover``; with evidence, the pairs in it are
     judged again and nothing is spent. With delta = 0 noise is Laplace's, which is less for up to
-    about six pairs; with more, a delta helps.
+    about six pairs; with more, a delta helps. Methods that test for stability first (Spearman,
+    Kendall, ``anm-iqr-tested``) use all of delta for their tests.
 
     ``options``: release ("sign" or "scores"), find_bounds, ridge, bandwidth, protect and seed,
     see ``registry.Choices``. ``protect`` of one half alone is a paper's idea and no promise: it
@@ -134,6 +135,9 @@ def measure(
     _check_way(way, choices, private, as_published, ledger)
     for pair in pairs:
         way.check(known, pair, choices)
+    tested = way.tested and private and not as_published
+    if tested:
+        _check_tested(way, known, delta)
     check_data(data)
     if as_published and way.published is not None:
         claim = certificates.Claim(
@@ -146,7 +150,10 @@ def measure(
         return Saved(schema=known, releases=releases, certificate=dict(promise))
     Curator.open(data, known, None)  # holds the header against the schema; reads no row
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    run = book.begin(known.name, epsilon=epsilon, delta=delta, method=way.name, unit=known.unit)
+    run = book.begin(
+        known.name, epsilon=epsilon, delta=0 if tested else delta, method=way.name,
+        unit=known.unit, test_delta=delta if tested else 0,
+    )  # fmt: skip
     with told(run), run:
         releases = asking.measure(Curator.open(data, known, run), way, pairs, choices)
     account = book.account(known.name)
@@ -310,6 +317,21 @@ def _check_way(
         raise MethodError(
             f"{way.name} is not private ({way.reason}), but an epsilon was given; add "
             f"--no-privacy and leave epsilon away, or use --method {AUTO}"
+        )
+
+
+def _check_tested(way: Way, schema: Schema, delta: float) -> None:
+    """Refuse what a test cannot do, before the data set has a budget for it."""
+    if not delta > 0:
+        raise MethodError(
+            f"delta is {delta!r}, but {way.name} asks for what a noisy test has found stable, and "
+            f"such a test misleads with a small probability, which is part of delta; give one far "
+            f"below 1 / (number of people), such as --delta 1e-6, or use --method {AUTO}"
+        )
+    if schema.rows_per_person > 1:
+        raise MethodError(
+            f"rows_per_person = {schema.rows_per_person}, but {way.name} tests for stability "
+            f"against one record; use --method {AUTO}, or anm-sqrt-hsic"
         )
 
 

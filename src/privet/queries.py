@@ -59,6 +59,28 @@ class Query(Protocol):
     def evaluate(self, rows: Rows, schema: Schema) -> Integers: ...
 
 
+class Conditional(Protocol):
+    """A question that has no bound everywhere, and how far the data are from where it fails.
+
+    ``distance`` is one number, with sensitivities as any query. Between neighbours one of which
+    has a distance above ``unstable``, no number of the answer moves by more than ``bound``. For
+    others nothing is said. ``proofs/tested.md`` says how the two make a private answer.
+    """
+
+    @property
+    def query(self) -> Query: ...
+
+    @property
+    def distance(self) -> Query: ...
+
+    @property
+    def unstable(self) -> int: ...
+
+    def check(self, schema: Schema) -> None: ...
+
+    def bound(self, schema: Schema) -> int: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Release:
     """A private answer that carries its own noise: integers and their variance."""

@@ -6,7 +6,8 @@ something to be possible, in a sense that is easy to compute: whatever k records
 neighbour, k + 1 records can do here. So one person moves it by 1. The IQR score
 log IQR(cause) + log IQR(residual) is smaller in the causal direction; it comes from eight
 selections (``QuartileRanks``, pure privacy) or, with a δ, from propose-test-release
-(``IqrDistances``, then ``LogIqr`` by way of ``tested_queries.Passed``) for each of four ranges.
+(``IqrStability``, then ``LogIqr``, by way of ``tested_queries.StableRange``) for each of four
+ranges.
 Proofs: ``proofs/anm.md``.
 """
 
@@ -91,15 +92,14 @@ class QuartileRanks:
 
 
 @dataclass(frozen=True, kw_only=True)
-class IqrDistances:
-    """How many records must change before log IQR can leave its bin, for two grids of bins of
-    ``width``, the second one half a bin further.
+class IqrStability:
+    """How many records must change before log IQR can leave its bin: the larger answer for two
+    grids of bins of ``width``, the second one half a bin further.
 
-    For propose-test-release: with Laplace noise at ε on each and one of them above
-    1 + ln(1 / δ) / ε, ``LogIqr`` may be released with noise for a movement of ``width``; all
-    together are (2 ε + ε', 2 δ)-private. Every record is used by four such ranges.
+    Where it is 2 or more, no record moves ``LogIqr`` by more than ``width``. Kusner et al. ask
+    about either grid by itself, for twice the noise and twice the δ.
 
-    Sensitivity of each number: 1.
+    Sensitivity. 1 for each grid, and so for the larger of the two.
     """
 
     model: Anm
@@ -114,25 +114,25 @@ class IqrDistances:
         return {**vars(self), "model": self.model.to_dict()}
 
     @staticmethod
-    def from_dict(document: dict[str, Any]) -> IqrDistances:
-        return IqrDistances(**{**document, "model": Anm.from_dict(document["model"])})
+    def from_dict(document: dict[str, Any]) -> IqrStability:
+        return IqrStability(**{**document, "model": Anm.from_dict(document["model"])})
 
     def check(self, schema: Schema) -> None:
         _check_sample(self.model, self.of, self.protect, schema)
         _check_width(self.width)
 
     def size(self, schema: Schema) -> int:
-        return 2
+        return 1
 
     def bound(self, schema: Schema) -> int:
-        """How far one person in the protected half moves each number of the answer."""
+        """How far one person in the protected half moves the answer."""
         return schema.rows_per_person
 
     def l1(self, schema: Schema) -> int:
-        return 2 * self.linf(schema)
+        return self.linf(schema)
 
     def l2_squared(self, schema: Schema) -> int:
-        return 2 * self.linf(schema) ** 2
+        return self.linf(schema) ** 2
 
     def linf(self, schema: Schema) -> int:
         refuse_half(self.protect)
@@ -146,15 +146,15 @@ class IqrDistances:
             return first_break(lambda k: len(set(_bins(edges, sample.iqr(k)))) > 1, most)
 
         grids = (_bin_edges(self.width, shift) for shift in (0.0, 0.5))
-        return np.array([apart(edges) for edges in grids], dtype=np.int64)
+        return np.array([max(apart(edges) for edges in grids)], dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogIqr:
     """UNIT times the logarithm of an interquartile range, in units of half the column's range.
 
-    Sensitivity: that of ``width``, where ``IqrDistances`` has found the range stable. By itself
-    this has no bound, and the vault's private doors do not sell it (``tested_queries.Passed``).
+    Sensitivity: that of ``width``, where ``IqrStability`` has found the range stable. By itself
+    this has no bound; the vault sells it through its door for what is tested.
     """
 
     model: Anm

@@ -3,19 +3,20 @@
 The order of residuals, or an interquartile range, can jump when one record changes. Where the
 data are far from such a jump, though, they are as tame as any. How far is itself a question that
 one person moves by 1; if its noisy answer is large, the jump is out of reach but for a
-probability δ, and the tame question may be asked. If not, there is no answer. The δ of each test
-is part of the promise and adds up over tests. Proofs: ``proofs/anm.md``.
+probability δ, and the tame question may be asked. If not, there is no answer. The vault's door
+for this is ``tested``; the δ of each test is part of the promise and adds up over tests in the
+ledger. Proofs: ``proofs/anm.md`` for the distances, ``proofs/tested.md`` for the δ.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import asinh, log, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from privet.anm_query import (
+    RANKS,
     Anm,
     AnmScores,
     Protect,
@@ -25,8 +26,8 @@ from privet.anm_query import (
     refuse_half,
 )
 from privet.errors import MethodError
-from privet.queries import Integers, Release, Rows
-from privet.residual_queries import MOST_STEPS, REACH, IqrDistances, LogIqr, first_break
+from privet.queries import Integers, Rows
+from privet.residual_queries import MOST_STEPS, REACH, IqrStability, LogIqr, first_break
 from privet.schema import Schema
 
 
@@ -37,8 +38,7 @@ class RankStability:
     pairs, where B(k) is how many pairs of the m test rows with different causes are at most
     2 (k + 1) η apart; the larger B of the two directions.
 
-    For propose-test-release: with Laplace noise at ε and an answer above ln(1 / δ) / ε, the
-    scores with these ``pairs`` may be released, and both together are (ε + ε', δ)-private. To
+    Where it is 1 or more, the scores with these ``pairs`` have their bound (``StableRanks``). To
     protect the training half alone, k (m - 1) is left out, and pairs = 0 is what Kusner et al.
     ask for.
 
@@ -98,81 +98,53 @@ class RankStability:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Passed:
-    """A question together with the test that it has passed at δ: scores by ranks with
-    ``RankStability``, or ``LogIqr`` with ``IqrDistances``, on one model and one split.
+class StableRanks:
+    """Scores by ranks, if the order of residuals is stable enough: ``query.pairs`` says how many
+    pairs of rows one more training record may turn."""
 
-    Sensitivity: the ``bound`` of the question, which holds wherever the test could have passed
-    but for a probability δ (2 δ for the two distances of a range). The ledger does not count
-    the δ of a test yet, so the vault's private doors do not sell this: it has no l1, l2_squared
-    and linf.
-    """
+    query: AnmScores
+    unstable: ClassVar[int] = 0
 
-    query: AnmScores | LogIqr
-    test: Release
-    delta: float
-
-    def __str__(self) -> str:
-        return f"{self.query}, found stable"
+    @property
+    def distance(self) -> RankStability:
+        return RankStability(
+            model=self.query.model, pairs=self.query.pairs or 0, protect=self.query.protect
+        )
 
     def check(self, schema: Schema) -> None:
         self.query.check(schema)
         refuse_half(self.query.protect)
-        if not self._fits():
+        if self.query.score not in RANKS or self.query.pairs is None:
             raise MethodError(
-                f"{self.query} was not tested by {self.test.query} with {self.test.mechanism}; "
-                "test the same columns, model and limits with Laplace noise first"
+                f"score = {self.query.score!r} with pairs = {self.query.pairs!r}, but what is "
+                f"tested is the order of residuals; choose {' or '.join(RANKS)}, and say how many "
+                "pairs may change their order"
             )
-        if not passes(self.test, self.delta):
-            raise MethodError(
-                f"{self.query} did not pass its test of stability, so there is no answer; give "
-                "more budget, or choose another score"
-            )
-
-    def _fits(self) -> bool:
-        test = self.test.query
-        if not self.test.mechanism.startswith("Laplace") or not 0 < self.delta < 1:
-            return False
-        if not isinstance(test, RankStability | IqrDistances):
-            return False
-        asked: RankStability | IqrDistances
-        if isinstance(self.query, LogIqr):
-            asked = IqrDistances(
-                model=self.query.model, of=self.query.of, width=self.query.width
-            )
-        else:
-            asked = RankStability(model=self.query.model, pairs=self.query.pairs or 0)
-        return test == asked and test.model.key == self.query.model.key
-
-    def size(self, schema: Schema) -> int:
-        return self.query.size(schema)
 
     def bound(self, schema: Schema) -> int:
         return self.query.bound(schema)
 
-    def l1(self, schema: Schema) -> int:
-        return self.linf(schema)
 
-    def l2_squared(self, schema: Schema) -> int:
-        return self.linf(schema)
+@dataclass(frozen=True, kw_only=True)
+class StableRange:
+    """The logarithm of an interquartile range, if one record cannot move it out of its bin."""
 
-    def linf(self, schema: Schema) -> int:
-        raise MethodError(
-            f"{self} would be private but for the delta of its test, which the ledger does not "
-            "count; ask for sqrt-hsic, or for quartiles by selection"
+    query: LogIqr
+    unstable: ClassVar[int] = 1
+
+    @property
+    def distance(self) -> IqrStability:
+        query = self.query
+        return IqrStability(
+            model=query.model, of=query.of, width=query.width, protect=query.protect
         )
 
-    def evaluate(self, rows: Rows, schema: Schema) -> Integers:
-        return self.query.evaluate(rows, schema)
+    def check(self, schema: Schema) -> None:
+        self.query.check(schema)
+        refuse_half(self.query.protect)
 
-
-def passes(test: Release, delta: float) -> bool:
-    """Whether a noisy distance is so large that a true one that is too small has had this
-    answer with probability δ at most."""
-    too_small = 1 if isinstance(test.query, IqrDistances) else 0
-    # discrete Laplace noise of scale s has the variance 1 / (2 sinh(1 / 2s)²)
-    scale = (1 + 1e-9) / (2 * asinh(1 / sqrt(2 * test.variance)))
-    return bool(test.values.max() > too_small + scale * log(1 / delta))
+    def bound(self, schema: Schema) -> int:
+        return self.query.bound(schema)
 
 
 def near_pairs(found: Residuals, reach: int) -> int:

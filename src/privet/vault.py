@@ -1,4 +1,4 @@
-"""The vault: the only code that holds rows, behind three doors.
+"""The vault: the only code that holds rows, behind four doors.
 
 Each door does the same five things in the same order: check the question against the schema,
 charge the ledger (which may refuse), compute the exact integer answer, blur it, hand it out.
@@ -23,13 +23,13 @@ from privet.engines.source import open_source
 from privet.errors import BudgetError, DataError, SchemaError
 from privet.ledger import Run
 from privet.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
-from privet.queries import Query, Release, Rows
+from privet.queries import Conditional, Query, Release, Rows
 from privet.schema import Schema
 
 
 class Vault:
-    """One table behind three doors: ``release`` (numbers), ``select`` (the place of a largest
-    number) and ``sieve`` (yes or no).
+    """One table behind four doors: ``release`` (numbers), ``select`` (the place of a largest
+    number), ``sieve`` (yes or no) and ``tested`` (numbers, if a noisy test allows it).
 
     ``run`` pays for the answers. Without one the vault is not private: it gives exact answers
     and no others.
@@ -68,12 +68,31 @@ class Vault:
         elif isinstance(mechanism, Laplace):
             bound = query.l1(self.schema)
         self._charge(mechanism, str(query))
-        exact = self._evaluate(query)
-        if isinstance(mechanism, Exact):
-            values, variance = mechanism.perturb(exact)
-        else:
-            values, variance = mechanism.perturb(exact, bound)
-        return Release(query=query, values=values, variance=variance, mechanism=str(mechanism))
+        return self._blurred(query, mechanism, bound)
+
+    def tested(
+        self, question: Conditional, test: Laplace, mechanism: Gaussian | Laplace, delta: Fraction
+    ) -> tuple[Release, Release | None]:
+        """A noisy distance to where the bound of a question fails and, if that is far, the answer
+        to the question with noise for this bound; else no answer.
+
+        Test and answer are charged together, before the rows are read, and with or without an
+        answer: that there is none is an answer. If the bound may fail, the test passes with
+        probability ``delta`` at most, which is charged too; proofs/tested.md.
+        """
+        question.check(self.schema)
+        query, distance = question.query, question.distance
+        distance.check(self.schema)
+        if distance.size(self.schema) != 1:
+            raise SchemaError(f"{distance} is not one number; test with a distance of size 1")
+        reach, each = distance.l1(self.schema), question.bound(self.schema)
+        bound = query.size(self.schema) * (each**2 if isinstance(mechanism, Gaussian) else each)
+        needed = question.unstable + test.unlikely(reach, delta)
+        self._charge_test(test, mechanism, str(query), delta)
+        found = self._blurred(distance, test, reach)
+        if found.values[0] < needed:
+            return found, None
+        return found, self._blurred(query, mechanism, bound)
 
     def select(self, query: Query, mechanism: Select) -> int:
         """The place of a (noisily) largest coordinate of a query's answer."""
@@ -138,6 +157,26 @@ class Vault:
             )
         else:
             self._run.spend(mechanism.cost(self._run.currency), what=what)
+
+    def _charge_test(
+        self, test: Laplace, mechanism: Gaussian | Laplace, what: str, delta: Fraction
+    ) -> None:
+        if self._run is None:
+            return self._charge(test, what)  # which refuses
+        price = test.cost(self._run.currency) + mechanism.cost(self._run.currency)
+        self._run.spend(price, what=what, test_delta=delta)
+        return None
+
+    def _blurred(
+        self, query: Query, mechanism: Gaussian | Laplace | Exact, bound: int
+    ) -> Release:
+        """Computes what has been paid for, and blurs it."""
+        exact = self._evaluate(query)
+        if isinstance(mechanism, Exact):
+            values, variance = mechanism.perturb(exact)
+        else:
+            values, variance = mechanism.perturb(exact, bound)
+        return Release(query=query, values=values, variance=variance, mechanism=str(mechanism))
 
     def _evaluate(self, query: Query) -> NDArray[np.int64]:
         try:

@@ -11,6 +11,7 @@ from garden import Run
 from privet.graph.graph import Edge, Graph
 from privet.graph.io import load, save
 from privet.methods import registry
+from privet.orientation import registry as ways
 from privet.schema import Schema
 
 CHAIN = Graph("dag", ("a", "b", "c"), (Edge("a", "b", "-->"), Edge("b", "c", "-->")))
@@ -107,19 +108,23 @@ def test_the_run_of_a_certificate_is_in_the_ledger(home: Path, run: Run) -> None
     (account,) = json.loads(run("ledger", "show", "people", "--json").out)
     (recorded,) = account["runs"]
     assert certificate["ledger"]["run"] == recorded["id"]
-    asked = [{"what": q["what"], "cost": q["cost"]} for q in certificate["queries"]]
-    assert asked == recorded["queries"]
+    keys = ("what", "cost", "test_delta")
+    assert [{key: q[key] for key in keys} for q in certificate["queries"]] == recorded["queries"]
     assert certificate["spent"]["epsilon"] == account["spent_epsilon"]
     assert certificate["ledger"]["left_epsilon"] == account["left_epsilon"]
 
 
 def test_methods(home: Path, run: Run) -> None:
-    names = [method.name for method in registry.available()]
+    """Those for graphs, then those for pairs."""
+    names = [("discover", method.name) for method in registry.available()]
+    names += [("orient", way.name) for way in ways.available()]
     shown, table = run("methods").out, run("methods", "--markdown").out
-    assert [line["method"] for line in json.loads(run("methods", "--json").out)] == names
-    for name in names:
+    listed = json.loads(run("methods", "--json").out)
+    assert [(line["command"], line["method"]) for line in listed] == names
+    for _, name in names:
         assert name in shown and f"| `{name}` |" in table
-    assert table.startswith("| method |") and len(table.splitlines()) == len(names) + 2
+    assert table.startswith("| method |") and table.count("| `") == len(names)
+    assert table.index("| `pc` |") < table.index("For `privet orient`") < table.index("| `anm` |")
 
 
 def test_convert(home: Path, run: Run) -> None:

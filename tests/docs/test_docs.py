@@ -131,6 +131,17 @@ def test_the_schema_of_the_formats_is_valid() -> None:
     assert Schema.from_toml(example).names == ("smoker", "pain", "age")
 
 
+def test_the_orientation_of_the_formats_has_all_keys() -> None:
+    """Of a file, and of a pair; each key is explained."""
+    from privet.orientation.registry import Orientation
+
+    example = [code for kind, code in blocks("docs/formats.md") if kind == "json"][1]
+    (pair,) = json.loads(example)["pairs"]
+    assert Orientation(**pair).to_dict() == pair
+    explained = text("docs/formats.md").partition("## orientation.json")[2]
+    assert all(f"`{key}`" in explained for key in (*json.loads(example), *pair) if key != "pairs")
+
+
 # -- generated parts
 
 
@@ -207,6 +218,26 @@ def _both(runs: list[dict[str, Any]], network: str, method: str, epsilon: float 
     return f"{f1[0]:.2f} / {f1[1]:.2f}"
 
 
+PAIR_METHODS = ("table-collisions", "table-both", "loss-difference", "anm-sqrt-hsic")
+PAIR_ROWS = (500, 1000, 2000, 10_000)
+
+
+def pairs_table() -> str | None:
+    """Right and answered at epsilon 1; of pairs that nothing can tell, answered."""
+    path = RESULTS / "pairs" / "runs.jsonl"
+    if not path.exists():
+        return None
+    runs = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    at = {(r["method"], r["source"], r["rows"]): r for r in runs if r["epsilon"] == 1.0}
+    lines = []
+    for method in PAIR_METHODS:
+        for kind in ("additive", "other", "gaussian"):
+            found = [at[method, kind, rows] for rows in PAIR_ROWS]
+            shown = [f"{r['right']:.2f} / {r['decided']:.2f}" for r in found]
+            lines.append([f"`{method}`", kind, *shown])
+    return markdown(["method", "pairs", *(f"{rows:,} rows" for rows in PAIR_ROWS)], lines)
+
+
 def read_json(name: str) -> list[dict[str, Any]] | None:
     path = RESULTS / f"{name}.json"
     return json.loads(path.read_text("utf-8")) if path.exists() else None
@@ -235,6 +266,8 @@ GENERATED: dict[tuple[str, str], Callable[[], str | None]] = {
     ("README.md", "speed"): speed_table,
     ("docs/published.md", "central"): central_tables,
     ("docs/published.md", "papers"): partial(result, "papers"),
+    ("docs/benchmarks.md", "pairs"): partial(result, "pairs/summary"),
+    ("docs/pairs.md", "pairs"): pairs_table,
     **{("docs/benchmarks.md", name): partial(result, name) for name in BENCHMARKS},
 }
 

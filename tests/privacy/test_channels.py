@@ -262,10 +262,13 @@ def test_every_machine_gets_the_same_channel() -> None:
     """Its first weights, from decimals; a change here changes what collectors assume."""
     channel = geometric.fixed((4,), Fraction(1, 2), 1)
     assert sum(channel.weights[0]) == 1 << (channel.total.bit_length() - 1)
+    even = geometric.one_rate((3, 2), Fraction(3, 2), 2)
     geometric._rate.cache_clear()
+    geometric._distance.cache_clear()
     with localcontext() as context:
         context.prec = 9  # whoever calls may compute with fewer digits
         assert geometric.fixed((4,), Fraction(1, 2), 1) == channel
+        assert geometric.one_rate((3, 2), Fraction(3, 2), 2) == even
 
 
 def test_tune_translates_there_and_back() -> None:
@@ -306,6 +309,7 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
     ("geometric", {"clamped": True}),
     ("geometric-combined", {"norm": 2}),
     ("geometric-combined", {"norm": math.inf}),
+    *(("geometric-combined", {"norm": norm, "clamped": True}) for norm in (1, 2, math.inf)),
 ]
 
 

@@ -16,27 +16,25 @@ from numpy.typing import NDArray
 from privet.anm_query import Anm, AnmScores, Residuals
 from privet.errors import MethodError, PrivetError
 from privet.ledger import Ledger
-from privet.mechanisms import laplace_variance
-from privet.queries import Release
 from privet.residual_queries import (
     LEAST_IQR,
     MOST_STEPS,
     OF,
     REACH,
     UNIT,
-    IqrDistances,
+    IqrStability,
     LogIqr,
     QuartileRanks,
     _Sample,
 )
 from privet.ridge import FINE, GRID
 from privet.schema import Adjacency, Column, Schema
-from privet.tested_queries import Passed, RankStability, near_pairs, passes
+from privet.tested_queries import RankStability, StableRange, StableRanks, near_pairs
 from privet.trust.central import Curator
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Query = RankStability | QuartileRanks | IqrDistances
+Query = RankStability | QuartileRanks | IqrStability
 
 MODEL = Anm(x="x", y="y", ridge=30.0, key=bytes(range(32)))
 QUERIES: tuple[Query, ...] = (
@@ -45,8 +43,8 @@ QUERIES: tuple[Query, ...] = (
     *(QuartileRanks(model=MODEL, of=of, quarter=q) for of, q in zip(OF, (1, 3, 1, 3), strict=True)),
     QuartileRanks(model=MODEL, of="y given x", quarter=1, protect="training"),
     QuartileRanks(model=MODEL, of="x given y", quarter=3, protect="test"),
-    *(IqrDistances(model=MODEL, of=of, width=0.5) for of in OF),
-    IqrDistances(model=MODEL, of="y given x", width=1.0, protect="training"),
+    *(IqrStability(model=MODEL, of=of, width=0.5) for of in OF),
+    IqrStability(model=MODEL, of="y given x", width=1.0, protect="training"),
 )
 
 
@@ -217,7 +215,7 @@ def test_a_stable_range_stays_in_its_bin() -> None:
     rng, tested = np.random.default_rng(7), 0
     for width in (0.5, 2.0):
         for of in OF:
-            distances = IqrDistances(model=MODEL, of=of, width=width)
+            distances = IqrStability(model=MODEL, of=of, width=width)
             spread = LogIqr(model=MODEL, of=of, width=width)
             for _ in range(12):
                 table = random_rows(rng, 24)
@@ -241,7 +239,7 @@ def test_a_range_is_the_interquartile_range() -> None:
 
 
 def test_queries_survive_json_without_their_key() -> None:
-    for query in (QUERIES[0], IqrDistances(model=MODEL, of="x"), LogIqr(model=MODEL, of="y")):
+    for query in (QUERIES[0], IqrStability(model=MODEL, of="x"), LogIqr(model=MODEL, of="y")):
         text = json.dumps(query.to_dict())  # type: ignore[union-attr]
         again = type(query).from_dict(json.loads(text))  # type: ignore[union-attr]
         assert again == query and again.model.key != MODEL.key and "key" not in text
@@ -253,89 +251,77 @@ def test_few_rows_are_no_error() -> None:
             exact(query, np.ones((rows, 2)))
 
 
-def curator_for(x: Floats, y: Floats, delta: float = 0) -> Curator:
+def curator_for(x: Floats, y: Floats, delta: float = 0, epsilon: float = 40) -> Curator:
     schema = schema_for(len(x))
-    run = Ledger(":memory:").begin("people", epsilon=9, delta=delta, method="anm", unit=schema.unit)
+    run = Ledger(":memory:").begin(
+        "people", epsilon=epsilon, delta=delta, method="anm", unit=schema.unit, test_delta=1e-6
+    )
     return Curator.open({"x": x, "y": y}, schema, run)
 
 
-def test_propose_test_release_through_the_doors() -> None:
-    """Where there are many rows a range is stable; where there are two there is no answer."""
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_propose_test_release_through_the_doors(delta: float) -> None:
+    """Where there are many rows a range is stable; where there are two there is no answer.
+
+    The test of many rows fails if noise falls by 20 of its scales, below exp(-20); an answer is
+    off by 15 deviations with less than exp(-20). Two rows have a distance of 2 at most, and then
+    the test passes with δ exp(1 / scale) at most, 0.64e-6."""
     rng, half = np.random.default_rng(9), Fraction(1, 2)
     x = np.clip(rng.normal(size=4000) / 3, -1, 1)
     y = np.clip(x**3 + rng.normal(size=4000) / 5, -1, 1)
-    question = LogIqr(model=MODEL, of="y given x")
-    distances = IqrDistances(model=MODEL, of="y given x")
-    curator = curator_for(x, y)
-    test = curator.laplace(distances, half)
-    assert passes(test, 1e-6)
-    passed = Passed(query=question, test=test, delta=1e-6)
-    passed.check(curator.schema)
-    with pytest.raises(MethodError, match="delta of its test"):  # which no ledger counts
-        curator.laplace(passed, half)
-    assert curator.left == half and passed.bound(curator.schema) == question.bound(curator.schema)
-    curator = curator_for(x[:2], y[:2])
-    test = curator.laplace(distances, half)
-    with pytest.raises(MethodError, match="no answer"):
-        curator.laplace(Passed(query=question, test=test, delta=1e-7), half)
-    assert curator.left == half
+    question = StableRange(query=LogIqr(model=MODEL, of="y given x", width=2.0))
+    curator = curator_for(x, y, delta)
+    test, found = curator.tested(question, half)
+    assert found is not None and isinstance(test.query, IqrStability)
+    rows = np.stack([x, y], axis=1)
+    noise, least = curator.test(half)
+    margin = exact(question.distance, rows)[0] - question.unstable - noise.unlikely(1, least)
+    assert margin > 20 * noise.scale(1)
+    exactly = exact(question.query, rows)[0]
+    assert abs(found.values[0] - exactly) < 15 * np.sqrt(found.variance)
+    curator = curator_for(x[:2], y[:2], delta, epsilon=1)
+    assert exact(question.distance, rows[:2])[0] <= 2 and curator.test(half)[0].scale(1) >= 4
+    assert curator.tested(question, half)[1] is None
+    assert curator.left == pytest.approx(half)  # and the whole is spent
 
 
 def test_orders_of_two_valued_columns_are_stable() -> None:
     """Where residuals lie far apart or have equal causes, ranks can be released."""
-    rng, half = np.random.default_rng(10), Fraction(1, 2)
+    rng, share = np.random.default_rng(10), Fraction(1, 3)
     x = rng.choice([-1.0, 1.0], 3000)
     y = np.where(rng.random(3000) < 0.8, x, -x)
     model, pairs = replace(MODEL, ridge=0.5), 750**2
     curator = curator_for(x, y)
-    test = curator.laplace(RankStability(model=model, pairs=pairs), half)
-    assert passes(test, 1e-6)
     for score in ("kendall", "spearman"):
         query = AnmScores(model=model, score=score, pairs=pairs)
-        passed = Passed(query=query, test=test, delta=1e-6)
-        passed.check(curator.schema)
-        assert passed.bound(curator.schema) == query.bound(curator.schema)
+        test, found = curator.tested(StableRanks(query=query), share)
+        assert found is not None and test.query == RankStability(model=model, pairs=pairs)
+        rows = np.stack([x, y], axis=1)
+        noise, least = curator.test(share)
+        margin = exact(test.query, rows)[0] - noise.unlikely(1, least)
+        assert margin > 20 * noise.scale(1)  # so the test fails with less than exp(-20)
+        moved = np.abs(found.values - exact(query, rows))
+        assert (moved < 15 * np.sqrt(found.variance)).all()  # as above
 
 
-def test_a_test_of_something_else_does_not_count() -> None:
-    rng = np.random.default_rng(11)
-    x, y = np.clip(rng.normal(size=(2, 4000)) / 3, -1, 1)
-    curator = curator_for(x, y, delta=1e-6)
-    share = Fraction(1, 20)
-    question = LogIqr(model=MODEL, of="y given x")
-    distances = IqrDistances(model=MODEL, of="y given x")
-    good = curator.laplace(distances, share)
-    Passed(query=question, test=good, delta=1e-6).check(curator.schema)
-    bad = [
-        curator.release(distances, share),  # Gaussian noise has other tails
-        curator.laplace(replace(distances, of="x given y"), share),
-        curator.laplace(replace(distances, width=0.5), share),
-        curator.laplace(replace(distances, model=replace(MODEL, key=bytes(32))), share),
-        curator.laplace(replace(distances, model=replace(MODEL, ridge=1.0)), share),
-        curator.laplace(QuartileRanks(model=MODEL, of="x", quarter=1), share),
-    ]
-    for test in bad:
-        with pytest.raises(MethodError, match="was not tested"):
-            Passed(query=question, test=test, delta=1e-6).check(curator.schema)
-    for delta in (0.0, 1.0):
-        with pytest.raises(MethodError, match="was not tested"):
-            Passed(query=question, test=good, delta=delta).check(curator.schema)
-
-
-@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(3)])
-def test_an_unstable_answer_passes_with_probability_delta_at_most(epsilon: Fraction) -> None:
-    """By the law of discrete Laplace noise, term by term."""
-    query, delta = RankStability(model=MODEL, pairs=3), 1e-3
-    scale = float(1 / epsilon)
-    blank = Release(query=query, values=np.zeros(1, dtype=np.int64), mechanism="Laplace",
-                    variance=laplace_variance(scale))  # fmt: skip
-    noise = np.arange(2000)
-    law = np.tanh(1 / (2 * scale)) * np.exp(-noise / scale)
-    lucky = [passes(replace(blank, values=np.array([z])), delta) for z in noise]
-    assert delta / 100 < law[lucky].sum() <= delta
-    range_test = replace(blank, query=IqrDistances(model=MODEL, of="x"))
-    lucky = [passes(replace(range_test, values=np.array([1 + z, 1])), delta) for z in noise]
-    assert delta / 100 < law[lucky].sum() <= delta
+def test_only_what_was_proved_can_be_tested() -> None:
+    curator = curator_for(np.zeros(40), np.zeros(40))
+    ranks = AnmScores(model=MODEL, score="kendall", pairs=9)
+    refused = (
+        (StableRanks(query=replace(ranks, score="hsic")), "order of residuals"),
+        (StableRanks(query=replace(ranks, pairs=None)), "how many pairs"),
+        (StableRanks(query=replace(ranks, protect="training")), "promises nothing"),
+        (StableRange(query=LogIqr(model=MODEL, of="x", protect="test")), "promises nothing"),
+        (StableRange(query=LogIqr(model=MODEL, of="x", width=99.0)), "width"),
+    )
+    for question, words in refused:
+        with pytest.raises(PrivetError, match=words):
+            curator.tested(question, Fraction(1))  # type: ignore[arg-type]
+    assert curator.left == 1
+    several = schema_for(40, rows_per_person=2)
+    for stable in (StableRanks(query=ranks), StableRange(query=LogIqr(model=MODEL, of="x"))):
+        with pytest.raises(MethodError, match="rows_per_person"):
+            stable.bound(several)
 
 
 @pytest.mark.parametrize(
@@ -345,7 +331,7 @@ def test_an_unstable_answer_passes_with_probability_delta_at_most(epsilon: Fract
         (RankStability(model=MODEL, pairs=10**9), "pairs"),
         (QuartileRanks(model=MODEL, of="z", quarter=1), "choose from"),  # type: ignore[arg-type]
         (QuartileRanks(model=MODEL, of="x", quarter=2), "1 or 3"),
-        (IqrDistances(model=MODEL, of="x", width=0.0), "width"),
+        (IqrStability(model=MODEL, of="x", width=0.0), "width"),
         (LogIqr(model=MODEL, of="x", width=float("nan")), "width"),
         (LogIqr(model=Anm(x="x", y="x"), of="x"), "two different"),
     ],

@@ -84,8 +84,8 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     spend, rows = Run.spend, Encoder.rows
 
-    def watched_spend(self: Run, cost: Fraction, *, what: str) -> None:
-        spend(self, cost, what=what)
+    def watched_spend(self: Run, cost: Fraction, **more: Any) -> None:
+        spend(self, cost, **more)
         found.append("charge")
 
     def watched_rows(self: Encoder, source: Any) -> Any:
@@ -256,7 +256,7 @@ def test_nothing_public_shows_a_row(run: Run) -> None:
     vault.release(Counts(("a", "b")), Gaussian(rho=ONE))
     assert repr(vault) == str(vault) == "Vault('people')"
     shown = {name for name in dir(vault) if not name.startswith("_")}
-    assert shown == {"schema", "private", "release", "select", "sieve", "sample"}
+    assert shown == {"schema", "private", "release", "select", "sieve", "tested", "sample"}
     assert SECRET not in repr(vault._rows)
     for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
         for thing in (vault, vault._rows):

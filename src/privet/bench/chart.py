@@ -78,8 +78,10 @@ def height_of(score: float) -> float:
     return (1 - score) * HEIGHT
 
 
-def page(title: str, looks: Sequence[Look], panels: Sequence[Panel]) -> str:
-    across = min(COLUMNS, len(panels))
+def page(
+    title: str, looks: Sequence[Look], panels: Sequence[Panel], columns: int = COLUMNS
+) -> str:
+    across = min(columns, len(panels))
     width = max(NARROWEST, 2 * MARGIN + across * (LEFT + WIDTH + NAMES))
     legend, legend_height = _legend(looks, width - 2 * MARGIN)
     top = HEAD + legend_height

@@ -19,6 +19,7 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privet import tuebingen
 from privet.bench import results
@@ -67,13 +68,14 @@ PAIR_METHODS = ("reci", "igci-gaussian", "cds", "anm")
 NAIVE = (KRR_EACH, KRR_ROWS)  # of the networks: reports taken for answers
 OURS = "local-pc"
 NO_NOISE, AUTO = "no noise", "auto"
+SHUFFLED = "shuffled"  # of pairs: each column by itself, so that no relation is left
 BY_SUCCESS, BY_EPSILON = "success", "epsilon"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
     """One search on one set of reports. ``mechanism`` is one of the paper's four, whose reports
-    are taken for answers, a protocol of Privet's, or no noise, which has no level."""
+    are taken for answers, a protocol of Privet's, or no noise or shuffled, which have no level."""
 
     source: str
     rows: int  # 0: as many as the source has
@@ -102,6 +104,7 @@ class Result:
 
 
 Results = dict[Cell, Result]
+Codes = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +170,8 @@ class Grid:
         cell = Cell(source=name, rows=0, run=run, mechanism=NO_NOISE, method="")
         for method in self.methods(name):
             yield replace(cell, method=method)
+            if name == tuebingen.FOLDER:
+                yield replace(cell, method=method, mechanism=SHUFFLED)
         for by, level in self.levels:
             for mechanism in MECHANISMS:
                 noisy = replace(cell, mechanism=mechanism, by=by, level=level)
@@ -283,7 +288,7 @@ def _directions(cell: Cell, folder: str) -> Result:
     """All pairs for which the level is possible: an attacker's success may be below chance."""
     asked = questions(cell.run, folder)
     if cell.by is None:
-        told_of = [(question, question.codes) for question in asked]
+        told_of = [(question, _answers(cell, question.codes)) for question in asked]
         levels: list[Noised] = []
     else:
         kept = _noised_pairs(replace(cell, method=""), folder)
@@ -300,6 +305,14 @@ def _directions(cell: Cell, folder: str) -> Result:
         epsilon=fmean(noisy.epsilon for noisy in levels) if levels else None,
         success=fmean(noisy.success for noisy in levels) if levels else None,
     )
+
+
+def _answers(cell: Cell, codes: Codes) -> Codes:
+    """The pair as it is, or what its two columns say apart: what a method finds in these it has
+    not found in their relation."""
+    if cell.mechanism != SHUFFLED:
+        return codes
+    return np.random.default_rng(cell.run).permuted(codes, axis=0)
 
 
 @lru_cache(maxsize=1)

@@ -15,7 +15,7 @@ import numpy as np
 
 from privet import tuebingen
 from privet.bench import chart
-from privet.bench.chart import COLOURS, INK, MARKERS, WIDTH, Line, Look, Panel, Scale
+from privet.bench.chart import COLOURS, GREY, INK, MARKERS, WIDTH, Line, Look, Panel, Scale
 from privet.bench.local import (
     AUTO,
     BY_EPSILON,
@@ -23,6 +23,7 @@ from privet.bench.local import (
     NAIVE,
     NO_NOISE,
     OURS,
+    SHUFFLED,
     Cell,
     Grid,
     Result,
@@ -41,7 +42,9 @@ randomised response, Geo the bounded geometric mechanism, C-wise on each column 
 whole rows; their reports are taken for answers, as Binkyte et al. (2023) do. The attacker's
 success is that of guessing a column (C-wise) or the row (Comb) if all values are alike beforehand.
 *Impossible*: the success is not above that of a guess without a report. *Refused*: the reasons
-are in runs.jsonl. Rows that name a protocol of Privet's have a search that knows the channel.
+are in runs.jsonl. *Shuffled*: each column of a pair by itself, so that no relation is left; what a
+method scores there it owes to the columns alone. Rows that name a protocol of Privet's have a
+search that knows the channel.
 """
 ON_PAPER = """\
 ## The experiments of the paper, in form
@@ -116,7 +119,7 @@ def paper_tables(grid: Grid, found: Results, name: str) -> Iterator[Table]:
         for score, shown in scores:
             yield Table(
                 title=f"At equal {by}: {score}",
-                header=("mechanism", "search", *header, NO_NOISE),
+                header=("mechanism", "search", *header, *_clear(name)),
                 rows=tuple(_lines(grid, found, name, by, shown)),
             )
 
@@ -128,9 +131,14 @@ def _lines(
     pairs = [(mechanism, method) for mechanism in MECHANISMS for method in grid.methods(name)]
     for mechanism, method in (*pairs, *own):
         noisy = [_where(found, name, mechanism, method, by, x) for x in _across(grid, by)]
-        clear = _where(found, name, NO_NOISE, method, None, None)
+        clear = [_where(found, name, kind, method, None, None) for kind in _clear(name)]
         label = PRIVETS if mechanism == AUTO else mechanism
-        yield label, method, *map(shown, noisy), shown(clear) if clear else ""
+        yield label, method, *map(shown, noisy), *(shown(runs) if runs else "" for runs in clear)
+
+
+def _clear(name: str) -> tuple[str, ...]:
+    """What noise is held against."""
+    return (NO_NOISE, SHUFFLED) if name == tuebingen.FOLDER else (NO_NOISE,)
 
 
 def network_tables(grid: Grid, found: Results, name: str) -> Iterator[Table]:
@@ -218,7 +226,7 @@ def _share(runs: Runs) -> str:
 
 def paper_picture(grid: Grid, found: Results) -> str:
     """Both ways of setting mechanisms equal, side by side."""
-    looks = [*_looks((*MECHANISMS, PRIVETS)), CLEAR]
+    looks = [*_looks((*MECHANISMS, PRIVETS)), *WITHOUT_LEVEL]
     panels = [
         panel
         for name in grid.paper
@@ -229,7 +237,7 @@ def paper_picture(grid: Grid, found: Results) -> str:
         f"Skeleton F1 of {SHOWN} (of pairs: directions by {SHOWN_ON_PAIRS}) at equal attacker's "
         f"success and at equal ε"
     )
-    return chart.page(title, looks, panels) if panels else ""
+    return chart.page(title, looks, panels, columns=2) if panels else ""
 
 
 def _paper_panel(
@@ -251,7 +259,7 @@ def _paper_panel(
 def protocols_picture(grid: Grid, found: Results) -> str:
     kinds = _on_networks(grid)
     names = [_naive(mechanism) for mechanism, _ in kinds]
-    looks = [*_looks(names), CLEAR]
+    looks = [*_looks(names), WITHOUT_LEVEL[0]]
     panels = []
     for network in grid.networks:
         scale = Scale(label="ε", ticks=tuple(sorted(grid.epsilons)))
@@ -267,8 +275,8 @@ def protocols_picture(grid: Grid, found: Results) -> str:
 def _line(
     look: Look, scale: Scale, by: str, runs: Callable[[str | None, float | None], Runs], of: Of
 ) -> Iterator[Line]:
-    """Where the line goes; without noise it is level."""
-    if look.name == NO_NOISE:
+    """Where the line goes; where there is no noise it is level."""
+    if look in WITHOUT_LEVEL:
         height = _mean(runs(None, None), of)
         if height is not None:
             yield Line(look=look, points=((0.0, height), (WIDTH, height)))
@@ -291,4 +299,7 @@ def _looks(names: Sequence[str]) -> list[Look]:
     ]
 
 
-CLEAR = Look(name=NO_NOISE, colour=INK, marker="", dashes="1.5 2.5")
+WITHOUT_LEVEL = (
+    Look(name=NO_NOISE, colour=INK, marker="", dashes="1.5 2.5"),
+    Look(name=SHUFFLED, colour=GREY, marker="", dashes="5 2", label=f"{SHUFFLED} (of pairs)"),
+)

@@ -23,18 +23,22 @@ from privet.accounting import check_budget
 from privet.bench import results
 from privet.bench.runner import OnDone, collect
 from privet.errors import MethodError, PrivetError
-from privet.networks.pairs import ADDITIVE, OTHER, random_pair
+from privet.networks.pairs import ADDITIVE, EITHER_WAY, OTHER, random_pair
 from privet.schema import Adjacency, Column, Schema
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
 ROWS = (500, 1000, 2000, 5000, 10_000, 20_000)
 PAIRS = 150
 METHODS = (
-    "table-collisions", "table-both", "table-entropy", "table-reci", "table-cds", "table-igci",
-    "loss-difference", "anm-sqrt-hsic", "anm-hsic", "anm-iqr", "anm", "reci", "igci", "cds",
+    "table-collisions", "table-both", "table-entropy", "table-ghsic", "table-reci", "table-cds",
+    "table-igci", "loss-difference", "anm-sqrt-hsic", "anm-hsic", "anm-iqr", "anm-spearman",
+    "anm-kendall", "anm", "reci", "reci-cube", "igci", "igci-gaussian", "igci-slope",
+    "igci-slope-gaussian", "cds",
 )  # fmt: skip
-TUEBINGEN = "tuebingen"
-KINDS: Mapping[str, tuple[str, ...]] = {"additive": ADDITIVE, "other": OTHER}
+KUSNER = ("anm-sqrt-hsic", "anm-hsic", "anm-iqr")  # theirs, with people in both halves protected
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "additive": ADDITIVE, "other": OTHER, "gaussian": EITHER_WAY,
+}  # fmt: skip
 DIRECTIONS = {"-->": 1, "<--": -1}  # all else is undecided
 
 
@@ -42,7 +46,7 @@ DIRECTIONS = {"-->": 1, "<--": -1}  # all else is undecided
 class Cell:
     """One method on all pairs of one source, once. Without epsilon it is without privacy."""
 
-    source: str  # additive, other, or the folder of the Tübingen pairs
+    source: str  # a kind of simulated pairs, or the folder of the Tübingen pairs
     rows: int  # of each simulated pair; 0 for real ones, which have their own
     pairs: int
     run: int
@@ -59,7 +63,7 @@ class Result:
     weighted: float | None = None  # the same with the weights of the pairs
     decided: float | None = None
     right_if_decided: float | None = None
-    pairs: int | None = None
+    size: int | None = None  # pairs that were asked about
     seconds: float | None = None
     refused: str | None = None
 
@@ -178,7 +182,7 @@ def scored(answers: Sequence[int], weights: Sequence[float], seconds: float) -> 
         weighted=float(credit @ heavy / heavy.sum()),
         decided=float(decided.mean()),
         right_if_decided=float((values[decided] > 0).mean()) if decided.any() else None,
-        pairs=len(values),
+        size=len(values),
         seconds=round(seconds, 3),
     )
 
@@ -225,10 +229,12 @@ def publish(grid: Grid, found: Results, folder: str | Path) -> tuple[Path, ...]:
     from privet.bench import kusner, pairs_pages
 
     place = Path(folder)
+    both = dict.fromkeys((grid.folder, None))  # real pairs, if there are any, and simulated ones
     pages = {
+        "summary.md": pairs_pages.summary(grid, found),
         "pairs.md": pairs_pages.tables(grid, found, place.name),
         "pairs.svg": pairs_pages.picture(grid, found),
-        "kusner.md": kusner.table(grid.folder),
+        "kusner.md": "\n".join(kusner.table(pairs) for pairs in both),
         "kusner.svg": kusner.figure(),
     }
     for name, text in pages.items():

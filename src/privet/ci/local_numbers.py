@@ -75,11 +75,21 @@ class LocalNumberJudge:
     def strengths(self) -> Floats:
         """Squared z of each pair, without what noise adds."""
         x, y = np.array(list(combinations(range(len(self.evidence.names)), 2)), dtype=np.intp).T
+        sure = self.evidence.sure[x] & self.evidence.sure[y]
+        x, y = x[sure], y[sure]
         found = tested(self.evidence, np.stack([x, y], axis=1))
         out = np.full(self.evidence.correlation.shape, FAINTEST)
         out[..., x, y] = out[..., y, x] = np.maximum(found.z**2 - found.variance, FAINTEST)
         return out
 
     def margins(self, questions: Indices) -> Floats:
-        """Log Bayes factor for dependence, less log(1/alpha): negative says independent."""
-        return tested(self.evidence, questions).log_bayes - log(1 / self.alpha)
+        """Log Bayes factor for dependence, less log(1/alpha): negative says independent.
+
+        A column that tells nothing is not joined to others; but given to a test, it does not
+        speak for independence: the answer is infinite.
+        """
+        bar, given = log(1 / self.alpha), questions.shape[1] > 2
+        out = np.full((*self.evidence.replicas, len(questions)), np.inf if given else -bar)
+        sure = self.evidence.sure[questions].all(axis=1)
+        out[..., sure] = tested(self.evidence, questions[sure]).log_bayes - bar
+        return out

@@ -35,16 +35,22 @@ def add(parsers: Subparsers) -> None:
         action.add_argument("name", metavar="NAME", help="the data set, as its schema names it")
         action.add_argument("--epsilon", type=float, required=True, metavar="E")
         action.add_argument("--delta", type=float, metavar="D")
+        action.add_argument(
+            "--test-delta", type=float, metavar="T",
+            help="what noisy tests of stability may add to delta (0)",
+        )  # fmt: skip
         add_ledger(action)
         action.set_defaults(run=run)
-    create.set_defaults(delta=1e-6)
+    create.set_defaults(delta=1e-6, test_delta=0.0)
 
 
 def run_create(args: argparse.Namespace) -> None:
     from privet.ledger import Ledger
 
     book = Ledger(args.ledger)
-    book.create(args.name, epsilon=args.epsilon, delta=args.delta)
+    book.create(
+        args.name, epsilon=args.epsilon, delta=args.delta, test_delta=args.test_delta
+    )
     _print_accounts((_account(book.account(args.name)),))
 
 
@@ -52,7 +58,9 @@ def run_grant(args: argparse.Namespace) -> None:
     from privet.ledger import Ledger
 
     book = Ledger(args.ledger)
-    book.grant(args.name, epsilon=args.epsilon, delta=args.delta)
+    book.grant(
+        args.name, epsilon=args.epsilon, delta=args.delta, test_delta=args.test_delta
+    )
     _print_accounts((_account(book.account(args.name)),))
 
 
@@ -88,12 +96,15 @@ def _account(found: Account | None) -> Account:
 
 
 def _print_accounts(accounts: tuple[Account, ...]) -> None:
-    amounts = ("epsilon", "delta", "spent", "left", "runs")
+    """The delta is that of the promise; a part of it may be for tests."""
+    tests = any(account.test_delta for account in accounts)
+    amounts = ("epsilon", "delta", *(["for tests"] if tests else []), "spent", "left", "runs")
     made = table("data set", *amounts, right=amounts)
     for account in accounts:
         spent, left = _amounts(account)
-        line = (f"{account.epsilon:g}", f"{account.delta:g}", f"{spent:g}", f"{left:g}")
-        rows(made, (account.dataset, *line, len(account.runs)))
+        line = [f"{account.epsilon:g}", f"{account.promised_delta:g}"]
+        line += [f"{float(account.test_delta):g}"] if tests else []
+        rows(made, (account.dataset, *line, f"{spent:g}", f"{left:g}", len(account.runs)))
     console().print(made)
 
 
@@ -113,17 +124,26 @@ def _print_runs(account: Account) -> None:
     out = console()
     if account.unit is not None:
         out.print(f"The promise is to each person by: {account.unit}.", soft_wrap=True)
+    if account.test_delta:
+        out.print(
+            f"Of its delta, {float(account.test_delta):g} is for noisy tests of stability; "
+            f"{float(account.tested):g} of that is used up.", soft_wrap=True,
+        )  # fmt: skip
     for run in account.runs:
         unit = "rho" if run.currency == "zcdp" else "epsilon"
         out.print(
             printable(
                 f"run {run.id}: {run.when}, {run.method}, epsilon {run.epsilon:g}, delta "
-                f"{run.delta:g}, {run.state}"
+                f"{run.promised_delta:g}, {run.state}"
             ),
             soft_wrap=True,
         )
-        made = table("question", unit, right=(unit,))
-        out.print(rows(made, *((e.what, f"{float(e.cost):.4g}") for e in run.entries)))
+        tests = ("delta",) if run.test_delta else ()
+        made = table("question", unit, *tests, right=(unit, *tests))
+        for e in run.entries:
+            extra = (f"{float(e.test_delta):.4g}",) if tests else ()
+            rows(made, (e.what, f"{float(e.cost):.4g}", *extra))
+        out.print(made)
     if any(run.state == "open" for run in account.runs):
         out.print("An open run is still going on or was killed; it keeps what it reserved.")
 
@@ -132,7 +152,9 @@ def _facts(account: Account) -> dict[str, Any]:
     return {
         "dataset": account.dataset,
         "epsilon": account.epsilon,
-        "delta": account.delta,
+        "delta": account.promised_delta,
+        "test_delta": float(account.test_delta),
+        "test_delta_left": float(account.test_delta_left),
         "unit": account.unit,
         "spent_epsilon": account.spent_epsilon,
         "left_epsilon": account.left_epsilon,
@@ -146,8 +168,12 @@ def _run_facts(run: RunRecord) -> dict[str, Any]:
         "when": run.when,
         "method": run.method,
         "epsilon": run.epsilon,
-        "delta": run.delta,
+        "delta": run.promised_delta,
+        "test_delta": float(run.test_delta),
         "state": run.state,
         "currency": "rho" if run.currency == "zcdp" else "epsilon",
-        "queries": [{"what": e.what, "cost": float(e.cost)} for e in run.entries],
+        "queries": [
+            {"what": e.what, "cost": float(e.cost), "test_delta": float(e.test_delta)}
+            for e in run.entries
+        ],
     }

@@ -9,31 +9,48 @@ from privet.commands.show import Subparsers, add_json, command, console, print_j
 
 if TYPE_CHECKING:
     from privet.methods.registry import Method
+    from privet.orientation.registry import Way
 
 HEADINGS = ("method", "columns", "privacy", "graph", "what it does", "reference")
+BRIEF = ("method", "columns", "privacy", "what it does")
+PAIRS = ("method", "privacy", "what it does", "reference")
+FOR_PAIRS = "For `privet orient`, which tells the cause of two numeric columns:"
+
+Line = tuple[str, ...]
 
 
 def add(parsers: Subparsers) -> None:
     parser = command(parsers, "methods", "list the methods")
-    parser.add_argument("--markdown", action="store_true", help="as a Markdown table")
+    parser.add_argument("--markdown", action="store_true", help="as Markdown tables")
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     from privet.methods.registry import available
+    from privet.orientation import registry
 
-    lines = [_line(method) for method in available()]
+    graphs = [_line(method) for method in available()]
+    pairs = [_pair_line(way) for way in registry.available()]
     if args.json:
-        print_json([dict(zip(HEADINGS, line, strict=True)) for line in lines])
+        print_json(
+            [
+                *({"command": "discover", **dict(zip(HEADINGS, g, strict=True))} for g in graphs),
+                *({"command": "orient", **dict(zip(PAIRS, p, strict=True))} for p in pairs),
+            ]
+        )
     elif args.markdown:
-        print("\n".join(_markdown(HEADINGS, lines)))
+        print("\n".join(_markdown(HEADINGS, graphs)))
+        print(f"\n{FOR_PAIRS}\n")
+        print("\n".join(_markdown(PAIRS, pairs)))
     else:
-        brief = [(name, kinds, privacy, what) for name, kinds, privacy, _, what, _ in lines]
-        console().print(rows(table("method", "columns", "privacy", "what it does"), *brief))
+        brief = [(name, kinds, privacy, what) for name, kinds, privacy, _, what, _ in graphs]
+        console().print(rows(table(*BRIEF), *brief))
+        console().print(f"\n{FOR_PAIRS}\n")
+        console().print(rows(table(*PAIRS[:-1]), *(line[:-1] for line in pairs)))
 
 
-def _line(method: Method) -> tuple[str, ...]:
+def _line(method: Method) -> Line:
     kinds = [k for k in ("categorical", "ordinal", "numeric") if k in method.kinds]
     privacy = "none"
     if method.private:
@@ -47,7 +64,16 @@ def _line(method: Method) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _markdown(headings: tuple[str, ...], lines: list[tuple[str, ...]]) -> list[str]:
+def _pair_line(way: Way) -> Line:
+    privacy = "none"
+    if way.private:
+        privacy = "central, delta > 0" if way.tested else "central, any delta"
+    if way.published:
+        privacy += "; none with --as-published"
+    return way.name, privacy, way.summary, way.cite or "this library"
+
+
+def _markdown(headings: Line, lines: list[Line]) -> list[str]:
     cells = [headings, tuple("---" for _ in headings)]
     cells += [(f"`{name}`", *rest) for name, *rest in lines]
     return ["| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in cells]

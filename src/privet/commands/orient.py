@@ -44,8 +44,9 @@ def add(parsers: Subparsers) -> None:
     privacy = parser.add_argument_group("privacy")
     privacy.add_argument("--epsilon", type=float, metavar="E", help="smaller is more private")
     privacy.add_argument(
-        "--delta", type=float, metavar="D", help="default 0: best for up to six pairs"
-    )
+        "--delta", type=float, metavar="D",
+        help="default 0: best for up to six pairs; methods that test for stability need one",
+    )  # fmt: skip
     add_ledger(privacy)  # type: ignore[arg-type]
     privacy.add_argument("--no-privacy", action="store_true", help="exact, and not private at all")
     privacy.add_argument(
@@ -210,7 +211,7 @@ def _remarks(found: Orientations) -> list[str]:
 
 
 def _score(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
+    return "" if value is None else f"{value + 0.0:.3g}"  # no -0
 
 
 def _chance(value: float | None) -> str:

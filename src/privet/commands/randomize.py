@@ -63,9 +63,12 @@ def add(parsers: Subparsers) -> None:
         "by number of levels",
     )  # fmt: skip
     more.add_argument(
-        "--clamped", action="store_const", const=True, help="geometric: the d-private version"
+        "--clamped", action="store_const", const=True,
+        help="geometric, geometric-combined: the exactly d-private version",
+    )  # fmt: skip
+    more.add_argument(
+        "--norm", type=float, metavar="P", help="geometric-combined: 1 (default), 2, ... or inf"
     )
-    more.add_argument("--norm", type=float, metavar="P", help="geometric-combined: default 1")
     parser.set_defaults(run=run)
 
 

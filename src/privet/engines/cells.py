@@ -78,18 +78,24 @@ def _cell(column: Any, i: int) -> Any:
 
 
 def as_texts(cells: Sequence[Any]) -> NDArray[np.object_]:
-    known: dict[str, str | None] = {}  # columns repeat few texts many times
+    known = _Known()
 
     def text(cell: Any) -> str | None:
-        if type(cell) is not str:
-            return _as_text(cell)
-        if cell not in known:
-            if len(known) > 10_000:
-                known.clear()
-            known[cell] = _as_text(cell)
-        return known[cell]
+        return known[cell] if type(cell) is str else _as_text(cell)
 
-    return np.fromiter(map(text, cells), dtype=object, count=len(cells))
+    plain = set(map(type, cells)) <= {str, type(None)}  # other cells can be equal and differ
+    each = known.__getitem__ if plain else text
+    return np.fromiter(map(each, cells), dtype=object, count=len(cells))
+
+
+class _Known(dict[str | None, str | None]):
+    """The texts of cells that were met; columns repeat few of them many times."""
+
+    def __missing__(self, cell: str | None) -> str | None:
+        if len(self) > 10_000:
+            self.clear()
+        self[cell] = found = _as_text(cell)
+        return found
 
 
 def _as_text(cell: Any) -> str | None:

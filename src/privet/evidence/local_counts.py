@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import EvidenceError
+from privet.evidence.local_laws import inverse
 from privet.local.blocks import codes_of, permutations
 from privet.local.protocol import Protocol
 from privet.queries import Release
@@ -32,7 +33,11 @@ Tables = dict[Set, Floats]
 FINE = 1 << 30  # steps per unit of a centred table
 MOST_CELLS = 1 << 22  # of all centred tables together; triples are left away beyond
 LARGEST_SET = 3
-LARGEST = float(1 << 62)  # beyond which there is no saying how little is known
+# Largest whole number of a release. A table estimated beyond it (2^32 in units of shares, from
+# reports that hardly depend on the answers) is cut off there: its standard error is as large, so
+# it tells nothing either way. Sums of products are refused instead, since their errors are
+# reckoned from them.
+LARGEST = float(1 << 62)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,7 +291,7 @@ def _attributes(
 ) -> tuple[tuple[int, ...], Tables]:
     """Tables of reports, each axis multiplied by its channel's inverse."""
     sizes = protocol.sizes
-    inverses = [np.asarray(np.linalg.inv(c.matrix()), float) for c in protocol.channels]
+    inverses = [inverse(channel.matrix()) for channel in protocol.channels]
     tables: Tables = {}
     total = 0
     for heap in heaps:
@@ -315,7 +320,7 @@ def _grid(protocol: Protocol, heaps: Iterable[Heap]) -> tuple[tuple[int, ...], F
 
 def _from_grid(protocol: Protocol, counts: Integers, sets: Sequence[Set]) -> Tables:
     shares = counts / max(int(counts.sum()), 1)
-    table = np.linalg.solve(protocol.channels[0].matrix().T, shares).reshape(protocol.sizes)
+    table = (shares @ inverse(protocol.channels[0].matrix())).reshape(protocol.sizes)
     every = range(table.ndim)
     return {
         members: centred(table.sum(axis=tuple(i for i in every if i not in members)))
@@ -327,7 +332,13 @@ def _products(protocol: Protocol, heaps: Iterable[Heap]) -> tuple[tuple[int, ...
     """Sum and sum of squares of the reports to each block, in half steps from the middle."""
     people, sums = [], []
     for block, heap in zip(protocol.blocks, heaps, strict=True):
-        halves = 2 * heap.cell - (protocol.channel(block).cells - 1)
+        halves = (2 * heap.cell - (protocol.channel(block).cells - 1)).astype(float)
         people.append(int(heap.people.sum()))
-        sums += [int((halves * heap.people).sum()), int((halves**2 * heap.people).sum())]
-    return tuple(people), np.array(sums, dtype=float)
+        sums += [float(halves @ heap.people), float(halves**2 @ heap.people)]
+    if max(sums) > LARGEST:
+        raise EvidenceError(
+            f"at an epsilon of {float(protocol.epsilon):g} a report may be any of "
+            f"{protocol.channel(protocol.blocks[0]).cells} numbers, and their squares add up to "
+            f"more than 2^62; they tell nothing: choose an epsilon of 0.1 or more"
+        )
+    return tuple(people), np.array(sums)

@@ -16,8 +16,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.errors import EvidenceError
+
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+UNDONE = 1e-6  # error of an inverse beyond which it is rounding and no inverse
 
 # For each set, given by its places in the question: W_A of many tests, shaped (tests,
 # statistics, *cells), with length 1 along the axes of columns that are not in the set.
@@ -39,6 +43,21 @@ class Law(Protocol):
     ) -> Floats:  # fmt: skip
         """So many errors of one set's centred table, if its columns are independent; the part
         that comes from the errors of smaller sets is left to these."""
+
+
+def inverse(matrix: Floats) -> Floats:
+    """What undoes a channel (rows: inputs)."""
+    try:
+        found = np.asarray(np.linalg.inv(matrix), dtype=float)
+        wrong = float(np.abs(matrix @ found - np.eye(len(matrix))).max())
+    except np.linalg.LinAlgError:
+        wrong = np.inf
+    if not wrong <= UNDONE:
+        raise EvidenceError(
+            f"a report on {len(matrix)} values hardly depends on the answer, so that the channel "
+            f"cannot be undone; choose a larger epsilon, or the protocol planned-block"
+        )
+    return found
 
 
 def _flat(parts: Parts, null: Floats) -> Floats:
@@ -227,13 +246,13 @@ class ChannelLaw:
 
     @cached_property
     def _inverses(self) -> tuple[Floats, ...]:
-        return tuple(np.asarray(np.linalg.inv(matrix), float) for matrix in self.matrices)
+        return tuple(inverse(matrix) for matrix in self.matrices)
 
     def _one(self, column: int, share: Floats) -> Floats:
         """Covariance of one person's estimate of e(x), x with these shares."""
-        inverse = self._inverses[column]
+        back = self._inverses[column]
         shown = share @ self.matrices[column]
-        out: Floats = (inverse * shown[:, None]).T @ inverse - np.outer(share, share)
+        out: Floats = (back * shown[:, None]).T @ back - np.outer(share, share)
         return out
 
     def worth(self, sets: Indices) -> Floats:
@@ -253,9 +272,9 @@ class ChannelLaw:
         means = (values * null[:, None]).reshape(*values.shape[:2], -1).sum(axis=-1)
         for axis in range(questions.shape[1]):
             columns = np.tile(questions[:, axis], copies)
-            inverse = np.stack([self._inverses[i] for i in columns])
+            back = np.stack([self._inverses[i] for i in columns])
             matrix = np.stack([self.matrices[i] for i in columns])
-            values = _along(values, axis + 2, inverse.swapaxes(1, 2))
+            values = _along(values, axis + 2, back.swapaxes(1, 2))
             shown = _along(shown[:, None], axis + 2, matrix)[:, 0]
         spread = _spread(shown.reshape(tests, -1), values.reshape(*values.shape[:2], -1))
         return (spread - _outer(means)) / max(self.people, 1e-300)
@@ -298,7 +317,7 @@ class GridLaw:
 
     @cached_property
     def _inverse(self) -> Floats:
-        return np.asarray(np.linalg.inv(self.matrix), float)
+        return inverse(self.matrix)
 
     @property
     def people(self) -> float:

@@ -20,15 +20,17 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from privet.errors import EvidenceError
-from privet.evidence.local import Floats, Indices, law_of
+from privet.evidence.local import Bools, Floats, Indices, law_of
 from privet.evidence.local_counts import Reported
 from privet.evidence.local_laws import BlockLaw
 from privet.local.blocks import HALF
 from privet.queries import Release
 
 STRONGEST = 0.98  # correlation that is believed at most
-RAREST = 0.01  # share of people on one side of a cut that is believed at least
+RAREST = 0.01  # share of people on each side of a cut, below which it tells nothing
+THINNEST = 1e-5  # density at the cuts that slopes are worked out for
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
+SMALLEST_SPREAD = 1e-4  # variance of a number on the scale from -1 to 1
 HALVINGS = 45
 POINTS = 4096
 BLOCK_NUMBERS = 4_000_000  # in one block of work
@@ -50,13 +52,14 @@ class Means(Shape):
 class LocalCorrelations:
     """Correlations (..., columns, columns), perhaps a stack of replicas, and how they move with
     the means: with that of their pair (``slope[i, j]``) and with those of the column i alone
-    (``side[kind, i, j]``)."""
+    (``side[kind, i, j]``). ``sure`` says which columns vary enough to tell anything."""
 
     names: tuple[str, ...]
     correlation: Floats
     slope: Floats
     side: Floats
     means: Means
+    sure: Bools
 
     @staticmethod
     def from_release(release: Release) -> LocalCorrelations:
@@ -78,14 +81,16 @@ class LocalCorrelations:
         size = len(self.names)
         pairs = np.array(list(combinations(range(size), 2)), dtype=np.intp)
         out = np.zeros((size, size))
-        out[pairs[:, 0], pairs[:, 1]] = self.covariance(pairs)[:, 0, 0]
+        out[pairs[:, 0], pairs[:, 1]] = np.maximum(self.covariance(pairs)[:, 0, 0], 0.0)
         return out + out.T
 
     @cached_property
     def people_worth(self) -> float:
-        """How many people without noise would tell as much about a typical pair."""
-        above = np.triu_indices(len(self.names), 1)
-        return float(1 / np.median(self.variances[above]))
+        """How many people without noise would tell as much about a typical pair of columns that
+        tell anything."""
+        known = self.variances[np.ix_(self.sure, self.sure)]
+        above = known[np.triu_indices(len(known), 1)]
+        return float(1 / np.median(above)) if len(above) else 0.0
 
     def covariance(self, questions: Indices) -> Floats:
         """Of the correlations of each question's pairs of columns, in order."""
@@ -195,6 +200,7 @@ def _sign_block(release: Release) -> LocalCorrelations:
     return LocalCorrelations(
         names=release.query.protocol.schema.names, correlation=correlation, slope=slope,
         side=side[None], means=Signs(law=law, correlation=correlation, cut=cuts(single)),
+        sure=np.abs(single) <= 1 - 2 * RAREST,
     )  # fmt: skip
 
 
@@ -213,6 +219,7 @@ def _sign_bit(release: Release) -> LocalCorrelations:
     return LocalCorrelations(
         names=query.protocol.schema.names, correlation=correlation, slope=slope,
         side=np.zeros((0, size, size)), means=Apart(pair=variance, single=np.zeros((0, size))),
+        sure=np.ones(size, dtype=bool),
     )  # fmt: skip
 
 
@@ -236,6 +243,7 @@ def tetrachoric(single: Floats, pair: Floats) -> tuple[Floats, Floats, Floats]:
     np.fill_diagonal(r, 0.0)
     rest = np.sqrt(1 - r**2)
     joint = np.exp(-(h**2 + k**2 - 2 * h * k * r) / (2 * rest**2)) / (2 * np.pi * rest)
+    joint = np.maximum(joint, THINNEST)
     slope = 1 / (4 * joint)
     side = slope - ndtr((k - r * h) / rest) / (2 * joint)
     np.fill_diagonal(r, 1.0)
@@ -268,7 +276,9 @@ def _piecewise(release: Release) -> LocalCorrelations:
         else:
             single[block.power - 1, block.attributes[0]] = mean / scale
             single_variance[block.power - 1, block.attributes[0]] = variance
-    mean, spread = single[0], np.maximum(single[1] - single[0] ** 2, 1e-4)
+    mean, spread = single[0], single[1] - single[0] ** 2
+    sure = spread > SMALLEST_SPREAD
+    spread = np.maximum(spread, SMALLEST_SPREAD)
     scale_of = np.sqrt(np.outer(spread, spread))
     r = np.clip((pair - np.outer(mean, mean)) / scale_of, -STRONGEST, STRONGEST)
     np.fill_diagonal(r, 1.0)
@@ -276,7 +286,7 @@ def _piecewise(release: Release) -> LocalCorrelations:
     side = np.stack([-mean[None, :] / scale_of - 2 * mean[:, None] * by_spread, by_spread])
     return LocalCorrelations(
         names=protocol.schema.names, correlation=r, slope=1 / scale_of, side=side,
-        means=Apart(pair=pair_variance, single=single_variance),
+        means=Apart(pair=pair_variance, single=single_variance), sure=sure,
     )  # fmt: skip
 
 

@@ -94,10 +94,9 @@ def _line(
     try:
         if name == "geometric-combined":
             _check_grid(schema)
-        protocol = plan_protocol(schema, epsilon, name)
+        return line_of(plan_protocol(schema, epsilon, name), people, effect)
     except PrivetError as error:
         return LocalLine(protocol=name, refused=str(error))
-    return line_of(protocol, people, effect)
 
 
 def line_of(protocol: Protocol, people: int, effect: float | None = None) -> LocalLine:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 FORM = "privet local protocol"
+FRACTION = r"[0-9]{1,999}([./][0-9]{1,999})?"
 RESERVED = ("protocol", "person")  # columns of a report beside those of the attributes
 
 Family = Literal["cell", "parity", "product", "attributes", "grid"]
@@ -53,8 +55,9 @@ class Protocol:
     """How reports are made, for one schema. ``epsilon`` bounds all that one person sends.
 
     odds: of the truth, for every block, or one per attribute (component-wise; geometric that is
-    clamped, where it is the odds of a step). blocks: what people are asked. p_max: the probability
-    of the truth, one per attribute (geometric) or one (geometric-combined). norm: of the distance
+    clamped, where it is the odds of a step); of a unit of distance (geometric-combined with one
+    rate). blocks: what people are asked. p_max: the probability of the truth, one per attribute
+    (geometric) or one (geometric-combined). norm: of the distance
     (geometric-combined). width, clip: of the window and of the range (piecewise).
     """
 
@@ -85,10 +88,9 @@ class Protocol:
             fits = not self.blocks and len(self.odds) + len(self.p_max) == wanted
         else:
             fits = len(self.odds) == 1 and bool(self.blocks) and not self.p_max
-            fits = fits and all(
-                block.attributes and block.attributes[-1] < count and block.weight > 0
-                for block in self.blocks
-            )
+            fits = fits and all(self._fits(block) for block in self.blocks)
+            different = {(block.attributes, block.power) for block in self.blocks}
+            fits = fits and len(different) == len(self.blocks)
         if not fits:
             raise MethodError(
                 f"the parameters do not make a protocol {self.name} for {count} columns; plan it "
@@ -96,6 +98,17 @@ class Protocol:
             )
         for block in self.blocks:
             self.keys(block)  # refuses what would not fit a report
+
+    def _fits(self, block: Block) -> bool:
+        members = block.attributes
+        powers = (1, 2) if self.family == "product" else (1,)
+        return (
+            bool(members)
+            and members == tuple(sorted(set(members)))
+            and 0 <= members[0] <= members[-1] < len(self.schema.columns)
+            and block.weight > 0
+            and block.power in powers
+        )
 
     @property
     def family(self) -> Family:
@@ -139,6 +152,8 @@ class Protocol:
     def channels(self) -> tuple[Channel, ...]:
         """One per attribute; one for all together (geometric-combined)."""
         if self.family == "grid":
+            if self.odds:
+                return (geometric.one_rate(self.sizes, self.odds[0], self.norm),)
             return (geometric.fixed(self.sizes, self.p_max[0], self.norm),)
         if self.name == "component-wise":
             pairs = zip(self.sizes, self.odds, strict=True)
@@ -204,6 +219,7 @@ class Protocol:
             document = json.loads(text)
             if not isinstance(document, dict) or document.get("form") != FORM:
                 raise ValueError
+            json.dumps(document, ensure_ascii=False).encode()  # half a character has no encoding
             version = document["version"]
             if version == VERSION:
                 return _read(document)
@@ -232,14 +248,21 @@ def _read(document: Mapping[str, Any]) -> Protocol:
     return Protocol(
         name=document["name"],
         schema=Schema.from_dict(document["schema"]),
-        epsilon=Fraction(document["epsilon"]),
-        odds=tuple(Fraction(text) for text in document.get("odds", ())),
-        p_max=tuple(Fraction(text) for text in document.get("p_max", ())),
+        epsilon=_fraction(document["epsilon"]),
+        odds=tuple(map(_fraction, document.get("odds", ()))),
+        p_max=tuple(map(_fraction, document.get("p_max", ()))),
         norm=float(document.get("norm", 1)),
         width=int(document.get("width", 1)),
-        clip=Fraction(document.get("clip", 1)),
+        clip=_fraction(document.get("clip", "1")),
         blocks=tuple(Block.of(*map(int, entry)) for entry in document.get("blocks", ())),
     )
+
+
+def _fraction(text: str) -> Fraction:
+    """An exact positive number as ``to_json`` writes it, of a length that can be reckoned with."""
+    if not re.fullmatch(FRACTION, text):
+        raise ValueError(text)
+    return Fraction(text)
 
 
 def check_name(name: str) -> None:

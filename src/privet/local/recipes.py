@@ -10,10 +10,9 @@ from typing import Any, Literal
 
 from privet.accounting import Number, float_up
 from privet.errors import MethodError
-from privet.local import planner
+from privet.local import geometric, planner
 from privet.local.blocks import GRID, Block
 from privet.local.channel import check_epsilon, log_up, odds_below
-from privet.local.geometric import check_sizes, check_success, fixed, p_max_for
 from privet.local.protocol import FAMILIES, Protocol, check_name, check_schema
 from privet.schema import Schema
 
@@ -40,7 +39,7 @@ def plan_protocol(
     given, the probability with which an attacker to whom all values are alike guesses right: each
     column (component-wise, geometric) or the whole row (combined, geometric-combined). ``split``:
     how component-wise shares epsilon out, equally or by the number of levels. ``clamped``: the
-    exactly d-private version of geometric. ``norm``: of geometric-combined.
+    exactly d-private version of geometric and of geometric-combined. ``norm``: of the latter.
     """
     if (epsilon is None) == (success is None):
         raise MethodError(f"epsilon is {epsilon!r} and success is {success!r}; give one of the two")
@@ -84,10 +83,9 @@ def _check_options(
         raise MethodError(f"split is {split!r}; use equal or levels")
     if split != "equal" and (name != "component-wise" or success is not None):
         raise MethodError("split = levels is for the protocol component-wise with an epsilon")
-    if clamped and (name != "geometric" or success is not None):
+    if clamped and (name not in ("geometric", "geometric-combined") or success is not None):
         raise MethodError(
-            "only the protocol geometric has a clamped version, for an epsilon; combined with "
-            "norm 1 it would be the same"
+            "clamped is for the protocols geometric and geometric-combined, with an epsilon"
         )
     if norm != 1 and name != "geometric-combined":
         raise MethodError(f"norm = {norm!r} is for the protocol geometric-combined")
@@ -130,14 +128,18 @@ def _component_wise(order: Order) -> dict[str, Any]:
 def _geometric(order: Order) -> dict[str, Any]:
     each = order.epsilon / order.count
     for size in order.sizes:
-        check_sizes((size,))
+        geometric.check_sizes((size,))
     if order.clamped:
         return {"odds": tuple(odds_below(each / (size - 1)) for size in order.sizes)}
-    return {"p_max": tuple(p_max_for((size,), each) for size in order.sizes)}
+    return {"p_max": tuple(geometric.p_max_for((size,), each) for size in order.sizes)}
 
 
 def _geometric_combined(order: Order) -> dict[str, Any]:
-    return {"p_max": (p_max_for(order.sizes, order.epsilon, order.norm),), "norm": order.norm}
+    if order.clamped:
+        odds = geometric.odds_for(order.sizes, order.epsilon, order.norm)
+        return {"odds": (odds,), "norm": order.norm}
+    p_max = geometric.p_max_for(order.sizes, order.epsilon, order.norm)
+    return {"p_max": (p_max,), "norm": order.norm}
 
 
 def _piecewise(order: Order) -> dict[str, Any]:
@@ -174,7 +176,7 @@ def _by_success(schema: Schema, name: str, success: Fraction, norm: float) -> Pr
     together = name in ("combined", "geometric-combined")
     cells = (math.prod(sizes),) if together else sizes
     for count in cells:
-        check_success(count, success)
+        geometric.check_success(count, success)
     body: dict[str, Any]
     if name in ("component-wise", "combined"):
         body = {"odds": tuple(odds_for(count, success) for count in cells)}
@@ -184,7 +186,7 @@ def _by_success(schema: Schema, name: str, success: Fraction, norm: float) -> Pr
     else:
         body = {"p_max": tuple(success for _ in cells), "norm": norm}
         grids = (sizes,) if together else tuple((size,) for size in sizes)
-        loss = sum((fixed(grid, success, norm).loss for grid in grids), Fraction(0))
+        loss = sum((geometric.fixed(grid, success, norm).loss for grid in grids), Fraction(0))
     claimed = Fraction(repr(float_up(loss)))
     while claimed < loss:  # the shortest text of a float may lie just below it
         claimed = Fraction(repr(math.nextafter(float(claimed), math.inf)))

@@ -76,6 +76,8 @@ def _at_success(
         # the success (1/k) ((k - 2) (1 - q) + 2) / (1 + q), solved for the odds 1/q of a step
         step = (cells * (1 + wanted) - 2) / (cells * (1 - wanted))
         yield _clamped(cells, step, prior)
+    else:
+        yield _one_rate(sizes, geometric.odds_for_success(sizes, wanted, norm), norm, prior)
 
 
 def _at_epsilon(
@@ -86,6 +88,8 @@ def _at_epsilon(
     yield _fixed(sizes, geometric.p_max_for(sizes, wanted, norm), norm, prior)
     if len(sizes) == 1:
         yield _clamped(cells, odds_below(wanted / (cells - 1)), prior)
+    else:
+        yield _one_rate(sizes, geometric.odds_for(sizes, wanted, norm), norm, prior)
 
 
 def _krr(channel: RandomizedResponse, prior: np.ndarray) -> Tuned:
@@ -104,6 +108,11 @@ def _fixed(sizes: tuple[int, ...], p_max: Fraction, norm: float, prior: np.ndarr
 def _clamped(levels: int, step: Fraction, prior: np.ndarray) -> Tuned:
     channel = geometric.clamped(levels, step)
     return _geometric("geometric, clamped", channel, (levels,), 1, prior, None)
+
+
+def _one_rate(sizes: tuple[int, ...], odds: Fraction, norm: float, prior: np.ndarray) -> Tuned:
+    channel = geometric.one_rate(sizes, odds, norm)
+    return _geometric("geometric, one rate", channel, sizes, norm, prior, None)
 
 
 def _geometric(

@@ -89,16 +89,16 @@ def notes(evidence: Evidence, settings: Settings) -> tuple[str, ...]:
     """What whoever reads the graph should know about the evidence."""
     found = []
     worth, order = evidence.people_worth, min(settings.max_order, order_of(evidence))
-    if isinstance(evidence, LocalEvidence):
-        columns = np.arange(len(evidence.names), dtype=np.intp)[:, None]
-        blind = np.flatnonzero(evidence.law.worth(columns) < FEWEST)
-        if len(blind):
-            names = ", ".join(repr(evidence.names[i]) for i in blind[:5])
-            more = f" and {len(blind) - 5} more" if len(blind) > 5 else ""
-            found.append(
-                f"there is no evidence on {names}{more}: the reports tell less than {FEWEST:g} "
-                f"people without noise would, so they were left alone"
-            )
+    blind, why = _blind(evidence)
+    if len(blind):
+        names = ", ".join(repr(evidence.names[i]) for i in blind[:5])
+        more = f" and {len(blind) - 5} more" if len(blind) > 5 else ""
+        found.append(f"there is no evidence on {names}{more}: {why}, so they were left alone")
+    if isinstance(evidence, LocalCorrelations) and not evidence.means.kinds:
+        found.append(
+            "signs of pairs alone are judged as if the public centres were the medians; where they "
+            "are not, columns that have nothing to do with each other may seem joined"
+        )
     if order < settings.max_order:
         found.append(
             f"the reports tell about as much on a pair of columns as {worth:,.0f} people without "
@@ -106,6 +106,15 @@ def notes(evidence: Evidence, settings: Settings) -> tuple[str, ...]:
             f"may be explained by larger ones"
         )
     return tuple(found)
+
+
+def _blind(evidence: Evidence) -> tuple[Any, str]:
+    """The columns that reports do not tell enough about, and why."""
+    if isinstance(evidence, LocalCorrelations):
+        return np.flatnonzero(~evidence.sure), "nearly everybody is on one side of their centre"
+    columns = np.arange(len(evidence.names), dtype=np.intp)[:, None]
+    why = f"the reports tell less than {FEWEST:g} people without noise would"
+    return np.flatnonzero(evidence.law.worth(columns) < FEWEST), why
 
 
 @dataclass(frozen=True)

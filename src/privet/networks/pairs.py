@@ -1,7 +1,8 @@
 """Simulated cause-effect pairs, to try out what tells a cause from its effect.
 
 Additive-noise models, effect = f(cause) + noise with noise independent of the cause, in which the
-direction can be told; and pairs that are none, since nobody knows of real data that they are.
+direction can be told; pairs that are none, since nobody knows of real data that they are; and
+straight lines with Gaussian columns, which are the same in both directions.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ Floats = NDArray[np.float64]
 
 ADDITIVE = ("gp", "sigmoid", "poly", "exp", "linear")
 OTHER = ("post-nonlinear", "heteroscedastic", "confounded")
+EITHER_WAY = ("gaussian",)  # nothing can tell the direction of these
+KINDS = (*ADDITIVE, *OTHER, *EITHER_WAY)
 CAUSES = ("gaussian", "uniform", "mixture")
 NOISES = ("gaussian", "uniform", "laplace")
 NOISE = (0.2, 0.7)  # standard deviation of the noise for a signal of standard deviation 1
@@ -45,12 +48,12 @@ class Pair:
 
 
 def random_pair(kind: str, rows: int, rng: np.random.Generator) -> Pair:
-    """A pair of a kind in ``ADDITIVE`` or ``OTHER``; a coin decides which column is the cause."""
-    if kind not in (*ADDITIVE, *OTHER):
-        raise DataError(f"no pairs of kind {kind!r}; choose from {', '.join((*ADDITIVE, *OTHER))}")
+    """A pair of a kind in ``KINDS``; a coin decides which column is the cause."""
+    if kind not in KINDS:
+        raise DataError(f"no pairs of kind {kind!r}; choose from {', '.join(KINDS)}")
     if rows < FEWEST_ROWS:
         raise DataError(f"{rows} rows; a pair needs at least {FEWEST_ROWS}")
-    if kind in ADDITIVE:
+    if kind not in OTHER:
         cause, effect = _additive(kind, rows, rng)
     else:
         cause, effect = _OTHERS[kind](rows, rng)
@@ -68,6 +71,8 @@ def _additive(kind: str, rows: int, rng: np.random.Generator) -> tuple[Floats, F
 def _laws(kind: str, rng: np.random.Generator) -> tuple[str, str]:
     """A straight line needs a law that is not Gaussian on both sides to be told from its
     inverse."""
+    if kind in EITHER_WAY:
+        return "gaussian", "gaussian"
     skip = 1 if kind == "linear" else 0
     return str(rng.choice(CAUSES[skip:])), str(rng.choice(NOISES[skip:]))
 

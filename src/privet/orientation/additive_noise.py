@@ -3,16 +3,14 @@ the residuals of the other half against the cause [Kusner et al. 2016, with prov
 
 Both halves are protected. That takes a stiff regression, whose residuals say much less than those
 of a good one: at every budget the table says more. Orders of residuals (Spearman, Kendall) have no
-bound at all for people in the training half, and interquartile ranges none by themselves. They
-could be released where a test has found them stable, but each such test fails with a probability
-that would have to be counted in the ledger's delta, which it is not; so there are quartiles by
-selection in the place of ranges, and no private ranks.
+bound at all for people in the training half, and interquartile ranges none by themselves: they are
+released where a noisy test has found them stable (``stable``), for a delta, or not at all. Ranges
+come from quartiles by selection, too, which need no delta.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from math import log, sqrt
@@ -22,13 +20,23 @@ import numpy as np
 from privet.anm_query import RANKS, Anm, AnmScores
 from privet.evidence import quartiles
 from privet.evidence.quartiles import QUARTERS, Quartiles
-from privet.orientation import spread
+from privet.orientation import spread, stable
 from privet.orientation.registry import Choices, Orientation, Pair, Way, answer
-from privet.orientation.turned import by_four_noises, by_one_noise, by_two_noises, normal
+from privet.orientation.stable import PER_RANK, forgotten
+from privet.orientation.turned import by_four_noises, by_one_noise, by_two_noises, normal, within
 from privet.pair_queries import check_pair
 from privet.published import anm as published
 from privet.queries import Release
-from privet.residual_queries import LEAST_IQR, OF, UNIT, IqrDistances, LogIqr, Of, QuartileRanks
+from privet.residual_queries import (
+    LEAST_IQR,
+    OF,
+    REACH,
+    UNIT,
+    IqrStability,
+    LogIqr,
+    Of,
+    QuartileRanks,
+)
 from privet.ridge import FINE, public_bandwidth
 from privet.schema import Schema
 from privet.tested_queries import RankStability
@@ -40,16 +48,13 @@ SCORES = {
     "kendall": "Kendall's rank correlation of cause and residual",
     "spearman": "Spearman's rank correlation of cause and residual",
 }
-NO_BOUND = (
-    "the order of residuals has no bound for people whose rows are used to regress; sqrt-hsic has "
-    "one"
-)
 LOOK = Fraction(1, 10)  # of what a pair may spend, to see that its columns vary
 CITE = "Kusner et al. 2016"
-# How much the log of an interquartile range moves if a quartile moves by one of m ranks: the
-# width 1.349 over the density 0.318 at a quartile, of a bell-shaped column.
-PER_RANK = 1 / (1.349 * 0.318)
 FAILED = "no answer: it was not found stable"
+WHY_FAILED = (
+    "a noisy test did not find that one record can change little about this score, so it was not "
+    "released; more rows or a larger epsilon may help, and another method may need neither"
+)
 
 
 def check_scores(score: str, schema: Schema, pair: Pair, choices: Choices) -> None:
@@ -96,13 +101,9 @@ def measure_scores(
 ) -> tuple[Release, ...]:
     query = _query(score, pair, choices, exact=curator.run is None)
     coarse = spread.ask(curator, pair, share * LOOK)
-    release = curator.release(query, share * (1 - LOOK))
-    return coarse, replace(release, query=replace(query, model=_forgotten(query.model)))
-
-
-def _forgotten(model: Anm) -> Anm:
-    """The same model without the key of its halves, which stays secret."""
-    return Anm.from_dict(model.to_dict())
+    if score in RANKS and curator.run is not None:
+        return coarse, *stable.ranks(curator, query, share * (1 - LOOK))
+    return coarse, forgotten(curator.release(query, share * (1 - LOOK)))
 
 
 def publish_scores(
@@ -129,14 +130,15 @@ def judge_scores(
     release = _score(score, releases)
     if release is None:
         return _unanswered(pair, notes)
-    unit = release.query.unit(schema)
+    unit, most = release.query.unit(schema), release.query.most(schema)
     values = [float(value) * unit for value in release.values]
     deviation = sqrt(release.variance) * unit
     if len(values) == 1:
-        flipped = by_one_noise(values[0], deviation, release.mechanism)
+        flipped = by_one_noise(within(values[0], most), deviation, release.mechanism)
         return answer(pair, values[0], flipped=flipped, reason=reason, notes=notes)
     forward, backward = -values[0], -values[1]
-    flipped = by_two_noises(forward - backward, deviation, release.mechanism)
+    gap = within(forward - backward, most)
+    flipped = by_two_noises(gap, deviation, release.mechanism)
     return answer(
         pair, forward - backward, flipped=flipped, reason=reason, notes=notes, forward=forward,
         backward=backward,
@@ -150,18 +152,19 @@ def _score(score: str, releases: tuple[Release, ...]) -> Release | None:
 
 def _unanswered(pair: Pair, notes: tuple[str, ...]) -> Orientation:
     return Orientation(
-        a=pair.x, b=pair.y, direction="undecided", difference=None, reason=FAILED, notes=notes
-    )
+        a=pair.x, b=pair.y, direction="undecided", difference=None, reason=FAILED,
+        notes=(*notes, WHY_FAILED),
+    )  # fmt: skip
 
 
 def measure_quartiles(
     curator: Curator, pair: Pair, choices: Choices, share: Fraction
 ) -> tuple[Release, ...]:
     """Eight selections; without privacy, four ranges."""
-    coarse = spread.ask(curator, pair, share * LOOK)
-    model = _model(pair, choices, exact=curator.run is None)
     if curator.run is None:
-        return coarse, *(curator.exact(LogIqr(model=model, of=of)) for of in OF)
+        return _exact_ranges(curator, pair, choices)
+    coarse = spread.ask(curator, pair, share * LOOK)
+    model = _model(pair, choices, exact=False)
     asked = [QuartileRanks(model=model, of=of, quarter=q) for of in OF for q in QUARTERS]
     price = share * (1 - LOOK) / len(asked)
     grid = QuartileRanks.edges()
@@ -170,7 +173,24 @@ def measure_quartiles(
     epsilon = amount if curator.pure else sqrt(8 * amount)
     scale = 2 * curator.schema.rows_per_person / epsilon
     mechanism = f"Select(epsilon={epsilon:.6g})"
-    return coarse, quartiles.told(_forgotten(model), edges, 2 * scale**2, mechanism)
+    return coarse, forgotten(quartiles.told(model, edges, 2 * scale**2, mechanism))
+
+
+def measure_ranges(
+    curator: Curator, pair: Pair, choices: Choices, share: Fraction
+) -> tuple[Release, ...]:
+    """Four ranges, each after a test; without privacy, without."""
+    if curator.run is None:
+        return _exact_ranges(curator, pair, choices)
+    coarse = spread.ask(curator, pair, share * LOOK)
+    model = _model(pair, choices, exact=False)
+    return coarse, *stable.ranges(curator, model, share * (1 - LOOK))
+
+
+def _exact_ranges(curator: Curator, pair: Pair, choices: Choices) -> tuple[Release, ...]:
+    model = _model(pair, choices, exact=True)
+    found = (forgotten(curator.exact(LogIqr(model=model, of=of))) for of in OF)
+    return spread.ask(curator, pair, Fraction(1)), *found
 
 
 def publish_quartiles(
@@ -183,7 +203,7 @@ def publish_quartiles(
 
 
 def holds_quartiles(releases: tuple[Release, ...]) -> bool:
-    return any(isinstance(r.query, Quartiles | LogIqr | IqrDistances) for r in releases)
+    return any(isinstance(r.query, Quartiles | LogIqr | IqrStability) for r in releases)
 
 
 def judge_quartiles(
@@ -202,7 +222,8 @@ def judge_quartiles(
         flipped = normal(difference, _deviation(told, schema))
     else:
         one = next(r for r in releases if isinstance(r.query, LogIqr))
-        flipped = by_four_noises(difference, sqrt(one.variance) / UNIT, one.mechanism)
+        gap = within(difference, 2 * log(2 * REACH / LEAST_IQR))
+        flipped = by_four_noises(gap, sqrt(one.variance) / UNIT, one.mechanism)
     return answer(
         pair, difference, flipped=flipped, reason=reason, notes=notes, forward=forward,
         backward=backward,
@@ -239,8 +260,8 @@ WAYS = (
             name=f"anm-{score}",
             summary=f"additive-noise model: {summary}",
             cite=CITE,
-            private=score not in RANKS,
-            reason=NO_BOUND,
+            private=True,
+            tested=score in RANKS,
             evidence=f"scores of anm-{score}",
             check=partial(check_scores, score),
             measure=partial(measure_scores, score),
@@ -263,5 +284,18 @@ WAYS = (
         judge=judge_quartiles,
         uses=USES | {"release"},
         published=publish_quartiles,
+    ),
+    Way(
+        name="anm-iqr-tested",
+        summary="additive-noise model: interquartile ranges, if a noisy test finds them stable",
+        cite=CITE,
+        private=True,
+        tested=True,
+        evidence="interquartile ranges of residuals",
+        check=check_quartiles,
+        measure=measure_ranges,
+        holds=holds_quartiles,
+        judge=judge_quartiles,
+        uses=USES | {"release"},
     ),
 )

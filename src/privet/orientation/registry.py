@@ -137,8 +137,9 @@ def chance(value: float) -> str:
 class Way:
     """A way to orient pairs. ``uses`` are the special choices that it knows; ``counts`` says
     that it needs to know about how many rows there are; ``holds`` whether it can judge these
-    releases of a pair, which must be ``evidence``. ``published`` measures for the epsilon and
-    delta that a paper would claim, with noise that is not private."""
+    releases of a pair, which must be ``evidence``. What is ``tested`` for stability takes a
+    delta. ``published`` measures for the epsilon and delta that a paper would claim, with noise
+    that is not private."""
 
     name: str
     summary: str
@@ -152,6 +153,7 @@ class Way:
     reason: str = ""
     uses: frozenset[str] = frozenset()
     counts: bool = False
+    tested: bool = False
     published: Published | None = None
 
 

@@ -37,6 +37,12 @@ def _turned(difference: float, deviation: float, mechanism: str, law: Law, noise
     return normal(difference, deviation * sqrt(noises))
 
 
+def within(difference: float, most: float) -> float:
+    """The difference as evidence of the true one, which is ``most`` at most: what is beyond that is
+    noise, and a noise that is larger than all true differences must not look like a sure answer."""
+    return max(-most, min(difference, most))
+
+
 def normal(difference: float, deviation: float) -> float:
     """P(a Gaussian noise of this deviation is above the difference)."""
     return erfc(abs(difference) / (deviation * sqrt(2))) / 2

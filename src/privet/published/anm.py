@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from privet.anm_query import RANKS, Anm, AnmScores, Protect
 from privet.errors import MethodError
 from privet.mechanisms import laplace_variance
 from privet.queries import Release
-from privet.residual_queries import OF, IqrDistances, LogIqr
-from privet.tested_queries import RankStability, passes
+from privet.residual_queries import OF, IqrStability, LogIqr
+from privet.tested_queries import RankStability
 
 if TYPE_CHECKING:
     from privet.trust.central import Curator
@@ -64,7 +65,7 @@ def scores(noisy: Noisy, query: AnmScores, epsilon: float, delta: float) -> Iter
         stability = RankStability(model=query.model, pairs=pairs, protect=query.protect)
         test = noisy.ask(stability, epsilon / 2)
         yield test
-        if not passes(test, delta):
+        if not test.values[0] > log(1 / delta) / (epsilon / 2):
             return
         epsilon /= 2
     yield noisy.ask(query, epsilon)
@@ -73,13 +74,13 @@ def scores(noisy: Noisy, query: AnmScores, epsilon: float, delta: float) -> Iter
 def ranges(
     noisy: Noisy, model: Anm, protect: Protect, epsilon: float, delta: float
 ) -> Iterator[Release]:
-    """Logarithms of four interquartile ranges, each after a test with two distances."""
+    """Logarithms of four interquartile ranges, each after a test."""
     need_delta("iqr", delta)
-    part = epsilon / (3 * len(OF))
+    part, least = epsilon / (2 * len(OF)), log(len(OF) / delta)
     for of in OF:
-        test = noisy.ask(IqrDistances(model=model, of=of, protect=protect), 2 * part)
+        test = noisy.ask(IqrStability(model=model, of=of, protect=protect), part)
         yield test
-        if passes(test, delta / (2 * len(OF))):
+        if test.values[0] > 1 + least / part:
             yield noisy.ask(LogIqr(model=model, of=of, protect=protect), part)
 
 

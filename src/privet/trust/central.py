@@ -11,7 +11,7 @@ from typing import Any
 from privet.errors import BudgetError
 from privet.ledger import Run
 from privet.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
-from privet.queries import Query, Release
+from privet.queries import Conditional, Query, Release
 from privet.schema import Schema
 from privet.vault import Vault
 
@@ -52,6 +52,19 @@ class Curator:
     def laplace(self, query: Query, share: Fraction) -> Release:
         """The answer with Laplace noise, whatever the currency."""
         return self.vault.release(query, Laplace(epsilon=self._epsilon(share, 2)))
+
+    def tested(self, question: Conditional, share: Fraction) -> tuple[Release, Release | None]:
+        """A noisy distance and, if it is large enough, the answer: half of the share is for
+        either, and so much of what the run has for tests is the test's."""
+        half = self.budget * share / 2
+        mechanism = Laplace(epsilon=half) if self.pure else Gaussian(rho=half)
+        test, delta = self.test(share)
+        return self.vault.tested(question, test, mechanism, delta)
+
+    def test(self, share: Fraction) -> tuple[Laplace, Fraction]:
+        """The noise and the delta of the test that ``tested`` makes for this share."""
+        delta = self._paying().test_delta * self.part * share
+        return Laplace(epsilon=self._epsilon(share / 2, 2)), delta
 
     def select(self, query: Query, share: Fraction) -> int:
         """The place of a (noisily) largest answer."""
