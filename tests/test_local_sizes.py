@@ -62,21 +62,19 @@ def test_the_level_is_held_where_shares_are_skewed(
         assert sized(found.p_value[sure]) == (True, True), order
 
 
-@pytest.mark.parametrize(
-    ("norm", "clamped"), [(1, False), (2, True), (math.inf, False)]
-)
+@pytest.mark.parametrize(("norm", "clamped"), [(2, True), (math.inf, False)])
 def test_the_level_is_held_on_whole_rows(norm: float, clamped: bool) -> None:
     """The law of their errors is read from the reports, so each collection has its own."""
     protocol = plan_protocol(
         schema_of((2, 2, 3)), 4, "geometric-combined", norm=norm, clamped=clamped
     )
     joint = skewed().sum(axis=1)  # of u, x, y
-    laws = shown(protocol, joint)
     apart = np.einsum("u,x,y->uxy", *(joint.sum(axis=a) for a in ((1, 2), (0, 2), (0, 1))))
+    asked = (0, [[1, 2]], shown(protocol, apart)), (1, [[1, 2, 0]], shown(protocol, joint))
     rng = np.random.default_rng(22)
     p_values: dict[int, list[float]] = {0: [], 1: []}
     for _ in range(COLLECTIONS):
-        for order, question, law in ((0, [[1, 2]], shown(protocol, apart)), (1, [[1, 2, 0]], laws)):
+        for order, question, law in asked:
             release = told(protocol, heaps(law, [100_000], rng), LeftOut(), 2)
             found = ci.tested(LocalEvidence.from_release(release), np.array(question))
             if found.freedom[0]:

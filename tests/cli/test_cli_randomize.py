@@ -171,6 +171,7 @@ def test_files_that_are_not_answers(home: Path, run: Run) -> None:
 def test_the_protocols_of_comparison(home: Path, run: Run) -> None:
     for line in ("component-wise --epsilon 2 --split levels", "geometric --epsilon 2 --clamped",
                  "geometric --success 0.6", "geometric-combined --success 0.3 --norm inf",
+                 "geometric-combined --epsilon 2 --norm 2 --clamped",
                  "combined --success 0.3", "component-wise --success 0.7"):  # fmt: skip
         words = line.split()
         done = run("randomize", "data.csv", "--schema", "schema.toml", "--output", "r.csv",
@@ -191,7 +192,9 @@ def test_tune(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         assert figure in shown.out
     found = json.loads(run("local", "tune", "--epsilon", "2", "--levels", "3,4", "--norm", "2",
                            "--json").out)  # fmt: skip
-    assert [line["channel"] for line in found] == ["randomised response", "geometric, as published"]
+    assert [line["channel"] for line in found] == [
+        "randomised response", "geometric, as published", "geometric, one rate"
+    ]  # fmt: skip
     assert all(line["epsilon_ldp"] == pytest.approx(2, abs=1e-9) for line in found)
     prior = run(
         "local", "tune", "--success", "0.6", "--levels", "2", "--prior", "0.9,0.1", "--json"

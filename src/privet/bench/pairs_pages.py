@@ -27,7 +27,8 @@ refused at every ε.
 """
 ON_REAL_PAIRS = """\
 These pairs are too few, and too much related, to rank methods: intervals overlap, and several
-pairs come from one source. No configuration was chosen by looking at them.
+pairs come from one source. No setting was chosen by looking at them, except that the bandwidth of
+`table-both` and `table-ghsic`, and a first version of how many bins a table has, were tried on them.
 """
 
 
@@ -39,7 +40,8 @@ def tables(grid: Grid, found: Results, output: str) -> str:
         f"`{grid.command(output)}`\n\n{HOW_TO_READ}"
     )
     sections = [_section(grid, found, source, rows) for source, rows, _ in grid.sources()]
-    return "\n".join([head, *sections])
+    reasons = dict.fromkeys(f"{c.method}: {r.refused}" for c, r in found.items() if r.refused)
+    return "\n".join([head, *sections, *(f"Refused by {reason}\n" for reason in reasons)])
 
 
 def _section(grid: Grid, found: Results, source: str, rows: int) -> str:
@@ -53,8 +55,6 @@ def _section(grid: Grid, found: Results, source: str, rows: int) -> str:
         parts.append(_table(grid, here, lambda runs: _mean(runs, lambda r: r.weighted)))
     parts.append("Answered / right if answered / seconds for all pairs:\n")
     parts.append(_table(grid, here, _effort))
-    reasons = dict.fromkeys(f"{c.method}: {r.refused}" for c, r in here.items() if r.refused)
-    parts += [f"Refused by {reason}\n" for reason in reasons]
     return "\n".join(parts)
 
 
@@ -73,7 +73,8 @@ def _table(grid: Grid, here: Results, shown: Callable[[Runs], str]) -> str:
             runs = [(c, r) for c, r in here.items() if (c.method, c.epsilon) == (method, epsilon)]
             done = [(c, r) for c, r in runs if r.refused is None]
             line.append(shown(done) if done else "refused" if runs else "")
-        lines.append(line)
+        if any(line[1:]):  # a part of the methods may be all that was run
+            lines.append(line)
     header = ["method", *(f"ε = {e:g}" for e in grid.epsilons), "no privacy"]
     return markdown(header, lines)
 

@@ -180,7 +180,15 @@ class Matrix:
         return Fraction(self.weights[x][y], self.total)
 
     def matrix(self) -> NDArray[np.float64]:
-        return np.array([[weight / self.total for weight in row] for row in self.weights])
+        return self._shares
+
+    @cached_property
+    def _shares(self) -> NDArray[np.float64]:
+        """Made once, since the rows of a large grid take seconds; so nobody may change it."""
+        known = {weight: weight / self.total for row in self.weights for weight in set(row)}
+        found = np.array([[known[weight] for weight in row] for row in self.weights])
+        found.flags.writeable = False
+        return found
 
     @cached_property
     def _laws(self) -> dict[int, Law]:

@@ -2,8 +2,8 @@
 
 The rule: one person, one report. Somebody who is named gets the first report again if the answers
 are the same, and is refused if they are not, as long as the Randomizer lives. Two reports made
-with fresh randomness, by another Randomizer or under another name, give away the sum of their
-epsilons.
+with fresh randomness, by another Randomizer (such as a copy in another process) or under another
+name, give away the sum of their epsilons.
 """
 
 from __future__ import annotations
