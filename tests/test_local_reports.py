@@ -209,13 +209,14 @@ def test_the_first_report_of_a_person_counts(kind: str, tmp_path: Path) -> None:
     size = 60_000
     lines = [(protocol.id, f"p{i}", block.mask, 0) for i in range(size)]
     lines += [(protocol.id, f" p{i}", block.mask, 1) for i in range(0, size, 3)]
+    lines += [(protocol.id, f"p{i} ", block.mask, 0) for i in range(0, size, 5)]
     lines += [(protocol.id, "", block.mask, 2)] * 5
     header = ("protocol", "person", "block", "cell")
     source: Any = write(tmp_path / "r.csv", header, lines)
     if kind == "dict":
         source = dict(zip(header, map(np.array, zip(*lines, strict=True)), strict=True))
     release = collect(source, protocol)
-    assert release.query.left_out == LeftOut(repeated=size // 3)
+    assert release.query.left_out == LeftOut(further=size // 3, repeated=size // 5)
     assert release.query.people[0] == size + 5
     i, j = block.attributes[:2]
     table = LocalEvidence.from_release(release).tables(np.array([(i, j)]))[0]
@@ -235,7 +236,7 @@ def test_a_malformed_report_does_not_use_up_a_person() -> None:
         "cell": np.array([10**6, 0, 1]),
     }
     query = collect(reports, protocol).query
-    assert query.left_out == LeftOut(malformed=1, repeated=1) and sum(query.people) == 1
+    assert query.left_out == LeftOut(malformed=1, further=1) and sum(query.people) == 1
 
 
 def test_two_protocols_do_not_mix() -> None:
@@ -249,7 +250,7 @@ def test_two_protocols_do_not_mix() -> None:
     reports["protocol"][:] = protocol.id
     reports["protocol"][:5] = [other.id, None, "", "x", other.id]
     query = collect(reports, protocol).query
-    assert query.left_out == LeftOut(other_protocol=5) and query.left_out.total == 5
+    assert query.left_out == LeftOut(other_protocol=2, malformed=3) and query.left_out.total == 5
 
 
 def test_what_is_no_report_is_refused(tmp_path: Path) -> None:
@@ -283,3 +284,28 @@ def test_groups_of_columns_cover_all_sets(sizes: tuple[int, ...], largest: int) 
     assert seen == set(combinations(range(len(sizes)), wanted))
     small = [g for g in groups if len(g) > wanted]
     assert all(prod(sizes[i] for i in group) <= trust.COVER_CELLS for group in small)
+
+
+ODD_CELLS = ["abc", 2**70, [1], {}, b"\xff", True, object(), "\ud800", 0.5, None]
+
+
+@pytest.mark.parametrize("odd", ODD_CELLS, ids=repr)
+@pytest.mark.parametrize("kind", ["dict", "frame"])
+def test_one_odd_cell_of_a_table_is_one_odd_report(kind: str, odd: object) -> None:
+    protocol = protocol_of("planned-block")
+    reports: Any = with_id(protocol, made(protocol))
+    cells = reports["cell"].astype(object)
+    cells[PEOPLE // 2] = odd
+    reports = {**reports, "cell": cells}
+    if kind == "frame":
+        reports = pytest.importorskip("pandas").DataFrame(reports)
+    query = collect(reports, protocol).query
+    assert query.left_out == LeftOut(malformed=1) and sum(query.people) == PEOPLE - 1
+
+
+def test_some_junk_stops_no_collection(tmp_path: Path) -> None:
+    protocol = protocol_of("planned-block")
+    mask = protocol.blocks[0].mask
+    lines = [*([(protocol.id, mask, 0)] * 50), *([("junk", "", "")] * 40)]
+    query = collect(write(tmp_path / "r.csv", ("protocol", "block", "cell"), lines), protocol).query
+    assert query.left_out == LeftOut(malformed=40) and sum(query.people) == 50

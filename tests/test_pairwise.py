@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from math import log, sqrt
@@ -121,14 +120,12 @@ def test_thin_factors_give_the_same_hsic(law: str) -> None:
     assert thin.shape[1] == 5 or law != "few values"
 
 
-def test_hsic_of_ten_thousand_rows_is_quick() -> None:
-    """And tells dependent columns from others. A row moves its root by √6 / n at most
+def test_hsic_of_ten_thousand_rows() -> None:
+    """It tells dependent columns from others. A row moves its root by √6 / n at most
     (proofs/anm.md), and without dependence the root's mean is 1 / √n at most; so by McDiarmid's
     inequality it is above the limit once in a million times."""
     x, y = noisy_square(10_000, rng_of(7))
-    began = time.perf_counter()
     dependent, independent = hsic(x, y), hsic(x, rng_of(8).normal(size=10_000))
-    assert time.perf_counter() - began < 5
     limit = (1 + sqrt(3 * log(1 / FALSE_ALARM))) ** 2 / 10_000
     assert dependent > limit > independent
 

@@ -3,6 +3,7 @@ promises none."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from math import prod
 from pathlib import Path
@@ -46,7 +47,7 @@ def test_a_small_table_is_measured_whole_unless_a_delta_is_named(delta: float | 
         assert all(isinstance(release.query, Components) for release in releases)
     else:
         (release,) = releases
-        assert release.query == Tables((schema.names,)) and is_whole(release)
+        assert release.query == Tables((schema.names,)) and is_whole(release, schema)
         assert found.certificate["spent"]["epsilon_exact"] == "1/1"
     for method in ("interaction-ges", "interaction-fci", "lap-table"):
         again = privet.discover(evidence=found.evidence, method=method)
@@ -109,3 +110,12 @@ def test_no_epsilon_makes_a_large_table_quieter() -> None:
     schema = load("child").schema()
     assert not unit_noise.whole_is_quieter(schema)
     assert not any(unit_noise.pure_is_quieter(schema, e, 1e-6) for e in (0.01, 0.1, 1.0, 10.0))
+
+
+def test_a_table_of_other_columns_is_not_the_whole() -> None:
+    """An evidence file may come from anywhere."""
+    data, schema = table(SMALL, 300)
+    found = privet.discover(data, schema, epsilon=1.0, ledger=":memory:")
+    (whole,) = found.evidence.releases
+    for names in (schema.names[::-1], schema.names[:2]):
+        assert not is_whole(replace(whole, query=Tables((names,))), schema)

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import TYPE_CHECKING, Any
 
 from privet.account import shorten, total_delta
@@ -96,6 +96,7 @@ class Certificate(Mapping[str, Any]):
             + (f"; left out: {', '.join(left)}" if left else "")
             + f". On a pair of columns they tell as much as about {worth:,.15g} people without "
             f"noise. Nothing was spent here, and any further search costs nothing.",
+            *([_FURTHER] if told["left_out"]["further"] else []),
         )
 
     def __str__(self) -> str:
@@ -197,8 +198,16 @@ def without_privacy(
 _REASONS = {
     "other_protocol": "made by another protocol",
     "malformed": "that do not fit the protocol",
-    "repeated": "beyond a person's first",
+    "repeated": "that repeat a person's first",
+    "further": "beyond a person's first, with other contents",
 }
+
+
+_FURTHER = (
+    "Careful: some people have sent more than one report, with different contents. To them no more "
+    "is promised than the sum of the epsilons of all that they sent; that all but the first were "
+    "left out here does not take the others back."
+)
 
 
 def of_reports(
@@ -284,7 +293,7 @@ def _promise(schema: Schema, epsilon: float, delta: float) -> str:
 
 def _factor(epsilon: float) -> str:
     try:
-        return f"a factor of {math.exp(epsilon):.4g}"
+        return f"a factor of {shorten(math.exp(epsilon), ROUND_CEILING):g}"
     except OverflowError:
         return "a factor too large to mean anything"
 

@@ -76,7 +76,7 @@ def _sharing(method: Method) -> list[str]:
 
 def check_evidence(chosen: Method, saved: Saved, measured: Certificate) -> None:
     """Whether this method can search this evidence; if not, what it lacks and what would serve."""
-    held = {kind for release in saved.releases for kind in [evidence_file.kind(release)]}
+    held = {evidence_file.kind(release, saved.schema) for release in saved.releases}
     by = registry.get(measured["method"])
     if chosen.evidence == "exact" and measured["private"]:
         raise MethodError(

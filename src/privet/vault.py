@@ -161,8 +161,10 @@ class Vault:
     def _charge_test(
         self, test: Laplace, mechanism: Gaussian | Laplace, what: str, delta: Fraction
     ) -> None:
-        if self._run is None:
-            return self._charge(test, what)  # which refuses
+        for each in (test, mechanism):
+            if self._run is None or not each.private:
+                return self._charge(each, what)  # which refuses
+        assert self._run is not None
         price = test.cost(self._run.currency) + mechanism.cost(self._run.currency)
         self._run.spend(price, what=what, test_delta=delta)
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from garden import SCHEMA, Run, snapshot
@@ -39,7 +40,7 @@ def test_a_graph_from_reports(reports: Path, run: Run) -> None:
     assert 8.999 < certificate["levels"]["epsilon_ldp"] <= 9
     assert certificate["reports"]["people"] == 3000
     assert certificate["reports"]["left_out"] == {
-        "other_protocol": 0, "malformed": 0, "repeated": 0
+        "other_protocol": 0, "malformed": 0, "repeated": 0, "further": 0
     }  # fmt: skip
     assert any("one report" in line for line in certificate["assumptions"])
     # at epsilon 9 nearly every report is true, and both parents of "wet" are strong
@@ -75,13 +76,13 @@ def test_several_methods_share_the_reports(reports: Path, run: Run) -> None:
 def test_odd_reports_are_counted_and_left_out(reports: Path, run: Run) -> None:
     lines = (reports / "reports.csv").read_text().splitlines()
     name, block, _ = lines[1].split(",")
-    odd = [f"{name},{block},999", f"{name},0,0", f"{name},x,y", "other,3,1"]
+    odd = [f"{name},{block},999", f"{name},0,0", f"{name},x,y", "0123456789ab,3,1", "junk"]
     (reports / "reports.csv").write_text("\n".join([*lines, *odd]) + "\n")
     done = run(*DISCOVER, "--json")
     assert done.code == 0, done.err
     told = json.loads(done.out)["certificate"]["reports"]
     assert told["people"] == 3000
-    assert told["left_out"] == {"other_protocol": 1, "malformed": 3, "repeated": 0}
+    assert told["left_out"] == {"other_protocol": 1, "malformed": 4, "repeated": 0, "further": 0}
 
 
 @pytest.mark.parametrize(
@@ -210,3 +211,56 @@ def test_bench_local_in_small(home: Path, run: Run) -> None:
     assert {path.name for path in (home / "bench").iterdir()} >= {"runs.jsonl", "local.md"}
     done = run("bench", "local", "--networks", "nowhere", "--output", "bench")
     assert done.code == 2 and "nowhere" in done.err
+
+
+def test_people_who_reported_twice_are_told_what_that_means(home: Path, run: Run) -> None:
+    """Copies of a report cost nothing more; others do, though they are left out."""
+    words = ("randomize", "data.csv", "--schema", "schema.toml", "--epsilon", "2", "--quiet")
+    named = "\n".join(
+        ("who," if i == 0 else f"p{i},") + line
+        for i, line in enumerate((home / "data.csv").read_text().splitlines())
+    )
+    (home / "data.csv").write_text(named + "\n")
+    for file in ("reports.csv", "second.csv"):
+        assert run(*words, "--person", "who", "--output", file).code == 0
+    first = (home / "reports.csv").read_text().splitlines()
+    second = (home / "second.csv").read_text().splitlines()
+    for more, said in ((first[1:100], False), (second[1:100], True)):
+        (home / "reports.csv").write_text("\n".join([*first, *more]) + "\n")
+        found = json.loads(run(*DISCOVER, "--force", "--json").out)
+        left = found["certificate"]["reports"]["left_out"]
+        assert left["repeated"] + left["further"] == 99 and bool(left["further"]) == said
+        shown = " ".join(run(*DISCOVER, "--force").out.replace("│", " ").split())
+        assert ("sum of the epsilons of all that they sent" in shown) == said
+
+
+def test_a_name_with_line_breaks_is_one_report(home: Path, run: Run) -> None:
+    lines = ["who,rain,sprinkler,wet", *[f"p{i},no,no,no" for i in range(300)]]
+    assert run("randomize", "data.csv", "--schema", "schema.toml", "--epsilon", "4", "--quiet",
+               "--output", "reports.csv").code == 0  # fmt: skip
+    name = (home / "reports.csv").read_text().splitlines()[1].split(",")[0]
+    odd = "".join(f"\n{name},zz{i},3,0" for i in range(500))
+    lines.append(f'"m{odd}",no,no,no')
+    (home / "data.csv").write_text("\n".join(lines) + "\n")
+    assert run("randomize", "data.csv", "--schema", "schema.toml", "--epsilon", "4", "--quiet",
+               "--person", "who", "--output", "reports.csv", "--force").code == 0  # fmt: skip
+    found = json.loads(run(*DISCOVER, "--json").out)
+    assert found["certificate"]["reports"]["people"] <= 301
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda saved: saved["certificate"].update(epsilon=1.0),
+        lambda saved: saved["certificate"].update(trust="central"),
+        lambda saved: saved["releases"][0].update(mechanism="k-RR as published"),
+    ],
+    ids=["epsilon", "trust", "as-published"],
+)
+def test_evidence_is_held_against_its_certificate(reports: Path, run: Run, change: Any) -> None:
+    assert run(*DISCOVER, "--quiet").code == 0
+    saved = json.loads((reports / "out/evidence.json").read_text())
+    change(saved)
+    (reports / "changed.json").write_text(json.dumps(saved))
+    done = run("discover", "--evidence", "changed.json", "--output", "again")
+    assert done.code == 2 and "damaged" in done.err, done.err

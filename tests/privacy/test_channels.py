@@ -589,3 +589,25 @@ def test_the_centre_is_the_middle_of_the_cuts() -> None:
         return centre(Column(name="x", kind="numeric", bounds=(0.0, 10.0), cuts=cuts))
 
     assert (at(), at(3.0), at(2.0, 3.0), at(1.0, 2.0, 9.0)) == (5.0, 3.0, 2.5, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("one-pair", {"epsilon": "300", "odds": [str(10**130)]}),
+        ("one-pair", {"blocks": [[3, 1]]}),
+        ("one-pair", {"blocks": [[3, 10**400], [5, 1], [6, 1]]}),
+        ("parity", {"blocks": [[7, 1]]}),
+        ("parity", {"blocks": [[1, 1], [2, 1], [4, 1]]}),
+    ],
+)
+def test_a_protocol_that_somebody_has_made_up_is_refused(name: str, change: dict[str, Any]) -> None:
+    made = json.loads(plan_protocol(categorical(2, 3, 2), 1, name).to_json())
+    assert Protocol.from_json(json.dumps(made))
+    with pytest.raises(PrivetError):
+        Protocol.from_json(json.dumps(made | change))
+
+
+def test_a_clamped_channel_that_is_too_large_is_refused() -> None:
+    with pytest.raises(MethodError, match="at most 128"):
+        plan_protocol(categorical(129, 2), 1, "geometric", clamped=True)

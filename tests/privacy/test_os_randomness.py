@@ -18,7 +18,7 @@ import pytest
 from laws import categorical, fits, law
 from test_channels import OPTIONS, SMALL
 
-from privet.errors import DataError
+from privet.errors import DataError, MethodError
 from privet.local import Matrix, RandomizedResponse, Randomizer, bits, blocks, plan_protocol
 from privet.local.bits import Bits, Law
 
@@ -116,6 +116,13 @@ def test_a_forked_process_never_repeats_bits() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def refused(ask: Callable[[], bytes]) -> bytes:
+    try:
+        return ask()
+    except MethodError:
+        return b"refused"
+
+
 def test_reports_of_forked_processes_differ_but_what_was_sent_stays() -> None:
     randomizer = Randomizer(categorical(*(4,) * 16), 1, protocol="component-wise")
     row = {f"a{i}": "v0" for i in range(16)}
@@ -126,6 +133,7 @@ def test_reports_of_forked_processes_differ_but_what_was_sent_stays() -> None:
 
     first = report("ada")
     assert words_of_children(lambda: report("ada"), 3) == [first] * 3
+    assert words_of_children(lambda: refused(lambda: report("eve")), 2) == [b"refused"] * 2
     fresh = words_of_children(lambda: report(None), 4)  # 4^16 reports: equal ones do not happen
     assert len(set(fresh)) > 1
 

@@ -29,7 +29,7 @@ from privet.accounting import budget_for
 from privet.engines.memory import MemoryRows
 from privet.errors import BudgetError, LedgerError, SchemaError
 from privet.ledger import Ledger, Run
-from privet.mechanisms import Gaussian, Laplace
+from privet.mechanisms import Exact, Gaussian, Laplace
 from privet.queries import Integers, Rows
 from privet.schema import Adjacency, Column, Schema
 from privet.trust.central import Curator
@@ -503,6 +503,9 @@ def test_a_refused_question_costs_nothing() -> None:
         vault.tested(Clear(), half, half, Fraction(0))
     with pytest.raises(BudgetError, match="needs delta > 0"):
         vault.tested(Clear(), half, Gaussian(rho=TENTH), MILLIONTH)
+    for test, mechanism in ((half, Exact()), (Exact(), half)):
+        with pytest.raises(BudgetError, match="exact answer is not private"):
+            vault.tested(Clear(), test, mechanism, MILLIONTH)  # type: ignore[arg-type]
     with pytest.raises(BudgetError, match="exact answers only"):
         Opened(counted(5, 5), None).tested(Clear(), half, half, MILLIONTH)
     assert run.left == 1 and run.test_delta_left == MILLIONTH and run.entries == ()

@@ -193,8 +193,9 @@ class Grid:
         """What to type to get this grid."""
         folder = "" if self.folder is None else f" --data {self.folder}"
         return (
-            f"privet bench local{folder} --sources {','.join(self.paper)} --networks "
-            f"{','.join(self.networks)} --successes {_numbers(self.successes)} --paper-epsilons "
+            f"privet bench local{folder} --sources {','.join(self.paper) or 'none'} --networks "
+            f"{','.join(self.networks) or 'none'} --successes {_numbers(self.successes)} "
+            f"--paper-epsilons "
             f"{_numbers(self.paper_epsilons)} --searches {','.join(self.searches)} --epsilons "
             f"{_numbers(self.epsilons)} --protocols {','.join(self.protocols)} --runs {self.runs} "
             f"--rows {self.rows} --output {output}"

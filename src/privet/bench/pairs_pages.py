@@ -27,8 +27,8 @@ refused at every ε.
 """
 ON_REAL_PAIRS = """\
 These pairs are too few, and too much related, to rank methods: intervals overlap, and several
-pairs come from one source. No setting was chosen by looking at them, except that the bandwidth of
-`table-both` and `table-ghsic`, and a first version of how many bins a table has, were tried on them.
+pairs come from one source. No setting was chosen by looking at them, but for the bandwidth of
+`table-both` and `table-ghsic` and the first version of the rule for how many bins a table has.
 """
 
 

@@ -92,7 +92,7 @@ class TableEvidence:
         """From the components among the releases, and those in a table of all columns."""
         components = [one for one in releases if isinstance(one.query, Components)]
         for one in releases:
-            components += interactions(schema, one) if is_whole(one) else ()
+            components += interactions(schema, one) if is_whole(one, schema) else ()
         return reduce(TableEvidence.add, components, TableEvidence.empty(schema, names))
 
     def add(self, release: Release) -> TableEvidence:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -98,9 +99,9 @@ def load(path: str | Path) -> Saved:
         ) from None
 
 
-def kind(release: Release) -> str:
+def kind(release: Release, schema: Schema) -> str:
     """What kind of evidence a release is."""
-    return "tables" if is_whole(release) else KINDS[type(release.query)]
+    return "tables" if is_whole(release, schema) else KINDS[type(release.query)]
 
 
 def told(saved: Saved) -> bool:
@@ -115,11 +116,25 @@ def _from_dict(document: dict[str, Any]) -> Saved:
     certificate = document["certificate"]
     if not releases or not isinstance(certificate, dict):
         raise ValueError("no releases or no certificate")
-    if certificate.get("private") is not False and any(_exact(r, schema) for r in releases):
-        raise ValueError("an answer without noise under a promise of privacy")
+    if certificate.get("private") is not False:
+        _check_promise(certificate, releases, schema)
     for release in releases:
         _check_answer(release, schema)
     return Saved(schema=schema, releases=releases, certificate=certificate)
+
+
+def _check_promise(
+    certificate: dict[str, Any], releases: tuple[Release, ...], schema: Schema
+) -> None:
+    """What no run that promises privacy can have released; the file may come from anywhere."""
+    if any(_exact(release, schema) or "as published" in release.mechanism for release in releases):
+        raise ValueError("an answer without noise, or as published, under a promise of privacy")
+    reports = [release.query for release in releases if isinstance(release.query, Reported)]
+    local = certificate.get("trust") == "local"
+    if len(reports) != (len(releases) if local else 0):
+        raise ValueError("reports without a certificate of reports, or the reverse")
+    if any(query.protocol.epsilon > Fraction(certificate["epsilon"]) for query in reports):
+        raise ValueError("reports that give away more than is promised")
 
 
 def _exact(release: Release, schema: Schema) -> bool:

@@ -52,15 +52,17 @@ class Heap:
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """Reports that were not counted, by reason."""
+    """Reports that were not counted, by reason. ``repeated`` are copies of a person's first one;
+    ``further`` are others by the same person, who has given away more than one epsilon."""
 
     other_protocol: int = 0
     malformed: int = 0
     repeated: int = 0
+    further: int = 0
 
     @property
     def total(self) -> int:
-        return self.other_protocol + self.malformed + self.repeated
+        return self.other_protocol + self.malformed + self.repeated + self.further
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,9 +18,9 @@ from privet.schema import Schema
 LARGEST = 3  # columns in an interaction; tests of up to two given columns use no more
 
 
-def is_whole(release: Release) -> bool:
+def is_whole(release: Release, schema: Schema) -> bool:
     """Whether this is the table of all columns."""
-    return isinstance(release.query, Tables) and [len(s) > 1 for s in release.query.sets] == [True]
+    return isinstance(release.query, Tables) and release.query.sets == (schema.names,)
 
 
 def interactions(schema: Schema, release: Release) -> Iterator[Release]:

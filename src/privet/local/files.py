@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from privet.engines.source import Block, Source, open_source
 from privet.errors import DataError, OutputError
 from privet.local.protocol import RESERVED, Protocol
-from privet.local.randomizer import Randomizer
+from privet.local.randomizer import Randomizer, named
 from privet.schema import did_you_mean
 
 PROTOCOL_FILE = "protocol.json"
@@ -124,7 +124,7 @@ def _blocks(
             made = {"protocol": _objects([randomizer.protocol.id] * len(texts[0]))}
             people = None
             if person is not None:
-                people = [(text or "").strip() or None for text in cells[f"c{person}"]]
+                people = [named(text) for text in cells[f"c{person}"]]
                 made["person"] = _objects(people)
             yield made | randomizer.report_texts(texts, people)
     except (OSError, EOFError, csv.Error, zlib.error):

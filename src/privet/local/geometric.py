@@ -24,6 +24,7 @@ from privet.local.bits import MOST
 from privet.local.channel import Matrix, odds_below
 
 MOST_CELLS = 4096  # of a grid whose whole channel is written down
+MOST_CLAMPED = 128  # levels; its weights are powers with as many factors
 DIGITS = 50
 SPARE_BITS = 128  # of the smallest weight, so that rounding is nothing beside any epsilon
 SLACK = 1 - Fraction(1, 1 << 41)  # of epsilon, given up so that rounding stays below it
@@ -74,6 +75,11 @@ def _matrix(
 def clamped(levels: int, odds: Fraction) -> Matrix:
     """A geometric variable around x, moved into 0 .. levels - 1; a step has odds ``odds`` to 1."""
     check_sizes((levels,))
+    if levels > MOST_CLAMPED:
+        raise MethodError(
+            f"a clamped geometric channel on {levels} levels is too large to be written down; at "
+            f"most {MOST_CLAMPED} are possible: declare fewer, or leave --clamped away"
+        )
     a, b = odds.numerator, odds.denominator
 
     def weight(x: int, y: int) -> int:

@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations
+from math import comb
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,7 +24,7 @@ from privet.accounting import float_up
 from privet.errors import DataError, MethodError, SchemaError
 from privet.local import geometric
 from privet.local.blocks import GRID, HALF, MOST_COLUMNS, Block, Kind, inputs, keys
-from privet.local.channel import Channel, RandomizedResponse
+from privet.local.channel import Channel, RandomizedResponse, check_epsilon
 from privet.schema import Column, Schema, did_you_mean
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 VERSION = 1
 FORM = "privet local protocol"
 FRACTION = r"[0-9]{1,999}([./][0-9]{1,999})?"
+HEAVIEST = 1 << 53  # weight of a block; a sum of them is a float somewhere
 RESERVED = ("protocol", "person")  # columns of a report beside those of the attributes
 
 Family = Literal["cell", "parity", "product", "attributes", "grid"]
@@ -74,6 +77,7 @@ class Protocol:
     def __post_init__(self) -> None:
         check_name(self.name)
         check_schema(self.schema, self.name)
+        check_epsilon(self.epsilon)
         self._check_shape()
         if self.loss > self.epsilon:
             raise MethodError(
@@ -91,6 +95,8 @@ class Protocol:
             fits = fits and all(self._fits(block) for block in self.blocks)
             different = {(block.attributes, block.power) for block in self.blocks}
             fits = fits and len(different) == len(self.blocks)
+            asked = {pair for block in self.blocks for pair in combinations(block.attributes, 2)}
+            fits = fits and len(asked) == comb(count, 2)
         if not fits:
             raise MethodError(
                 f"the parameters do not make a protocol {self.name} for {count} columns; plan it "
@@ -102,11 +108,12 @@ class Protocol:
     def _fits(self, block: Block) -> bool:
         members = block.attributes
         powers = (1, 2) if self.family == "product" else (1,)
+        widest = len(self.schema.columns) if self.family == "cell" else 2
         return (
-            bool(members)
+            0 < len(members) <= widest
             and members == tuple(sorted(set(members)))
             and 0 <= members[0] <= members[-1] < len(self.schema.columns)
-            and block.weight > 0
+            and 0 < block.weight < HEAVIEST
             and block.power in powers
         )
 

@@ -1,13 +1,15 @@
 """The device: from one person's row to the one report that leaves it. Proof: proofs/local.md.
 
 The rule: one person, one report. Somebody who is named gets the first report again if the answers
-are the same, and is refused if they are not, as long as the Randomizer lives. Two reports made
-with fresh randomness, by another Randomizer (such as a copy in another process) or under another
-name, give away the sum of their epsilons.
+are the same, and is refused if they are not, as long as the Randomizer lives, and in the process
+that made it. Two reports made with fresh randomness, by another Randomizer (such as a copy in
+another process) or under another name, give away the sum of their epsilons.
 """
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -26,6 +28,11 @@ from privet.schema import Schema
 Reports = dict[str, Integers]
 
 
+def named(person: str | None) -> str | None:
+    """A name as it is written and compared: on one line, without spaces around it."""
+    return " ".join((person or "").split()) or None
+
+
 class Randomizer:
     """Makes reports by a protocol, or by the one that suits a schema and an epsilon."""
 
@@ -41,13 +48,15 @@ class Randomizer:
         self._answers = Answers(source.columns)
         self._channels: dict[int, RandomizedResponse] = {}
         self._sent: dict[str, tuple[bytes, bytes]] = {}  # person: answers, report
+        self._lock, self._process = threading.Lock(), os.getpid()
 
     def report(self, row: Mapping[str, object], person: str | None = None) -> dict[str, int | str]:
         """The report of one row. Without a name every call is another person."""
-        made = self.report_codes(self._answers.of_row(row), None if person is None else [person])
+        name = named(person)
+        made = self.report_codes(self._answers.of_row(row), None if name is None else [name])
         found: dict[str, int | str] = {"protocol": self.protocol.id}
-        if person is not None:
-            found["person"] = person
+        if name is not None:
+            found["person"] = name
         return found | {name: int(values[0]) for name, values in made.items()}
 
     def report_texts(
@@ -61,6 +70,10 @@ class Randomizer:
         codes = self._checked(codes)
         if people is None:
             return self._fresh(codes)
+        with self._lock:
+            return self._remembered(codes, [named(person) for person in people])
+
+    def _remembered(self, codes: Integers, people: Sequence[str | None]) -> Reports:
         names, answers = self.protocol.report_columns, codes.astype("<u2")
         first = self._first(people, answers)
         made = self._fresh(codes[first])
@@ -86,6 +99,11 @@ class Randomizer:
                 first.append(at)
                 continue
             before = self._sent[person][0] if person in self._sent else now.get(person)
+            if before is None and os.getpid() != self._process:
+                raise MethodError(
+                    "this Randomizer was made in another process, which may answer for the same "
+                    "people; make reports of named people in one process"
+                )
             if before is None:
                 now[person] = answers[at].tobytes()
                 first.append(at)

@@ -165,7 +165,7 @@ def about_rows(saved: Saved) -> int | None:
         kind, query = type(release.query).__name__, release.query
         if kind == "Components" and query.sets == ((),):
             return _rounded(float(release.values[0]))
-        if is_whole(release):
+        if is_whole(release, saved.schema):
             return _rounded(float(release.values.sum()))
         if kind == "Locations":
             return _rounded(float(release.values.sum()) / len(query.columns))

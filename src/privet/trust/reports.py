@@ -30,6 +30,7 @@ LONGEST = 1 << 20  # characters of a line
 INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT",
             "UINTEGER", "UBIGINT", "UHUGEINT")  # fmt: skip
 WHOLE = "-?[0-9]{1,18}"
+ID = "[0-9a-f]{12}"  # of a protocol; what has none is no report at all
 # The cells of a line of CSV in which there are quotes.
 QUOTED = """regexp_extract_all(line, '(?:^|,)("(?:[^"]|"")*"|[^",]*)', 1)"""
 
@@ -50,20 +51,22 @@ def judged(reports: object, protocol: Protocol) -> Iterator[Judged]:
     with _connection() as con:
         source = _attach(con, reports, protocol)
         _judge(con, source, protocol)
-        total, ours, good = _one(
-            con, "SELECT count(*), count_if(ours), count_if(ours AND good) FROM judged"
+        total, ours, other, good = _one(
+            con,
+            "SELECT count(*), count_if(ours), count_if(other), count_if(ours AND good) FROM judged",
         )
-        _check_mixed(total, ours, source)
-        repeated = _repeated(con, source)
-        if good - repeated < 1:
+        _check_mixed(total, ours, other, source)
+        repeated, further = _repeated(con, source)
+        people = good - repeated - further
+        if people < 1:
             raise DataError(
                 f"none of the {total} reports in {source.label} fits the protocol "
                 f"{protocol.name}; are they reports, made by the protocol.json beside them?"
             )
         left_out = LeftOut(
-            other_protocol=total - ours, malformed=ours - good, repeated=repeated
+            other_protocol=other, malformed=total - other - good, repeated=repeated, further=further
         )
-        yield Judged(con=con, people=good - repeated, left_out=left_out)
+        yield Judged(con=con, people=people, left_out=left_out)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +90,7 @@ def _connection() -> Iterator[Any]:
         con.execute(f"SET temp_directory = {_text(spill)}; SET memory_limit = '{MEMORY}'")
         con.execute("SET threads = 2; SET enable_progress_bar = false")
         con.execute("SET autoinstall_known_extensions = false")
+        con.execute("SET pandas_analyze_sample = 0")  # no type is guessed from some of the cells
         try:
             yield con
         except duckdb.OutOfMemoryException:
@@ -184,8 +188,8 @@ def _table(con: Any, reports: Any) -> _Source:
     import duckdb
 
     try:
-        if isinstance(reports, Mapping):
-            reports = {f"{name}": np.asarray(column) for name, column in reports.items()}
+        if isinstance(reports, Mapping) or type(reports).__module__.startswith("pandas"):
+            reports = {f"{name}": _plain(column) for name, column in reports.items()}
         con.register("reports", reports)
         found = con.execute("DESCRIBE SELECT * FROM reports").fetchall()
     except (duckdb.Error, TypeError, ValueError):
@@ -203,18 +207,29 @@ def _table(con: Any, reports: Any) -> _Source:
     )
 
 
+def _plain(column: Any) -> NDArray[Any]:
+    """A column of numbers as it is, any other as texts: one odd cell is nobody else's trouble."""
+    found = np.asarray(column)
+    if found.dtype.kind in "biuf" and found.ndim == 1:
+        return found
+    texts = (str(cell).encode(errors="replace").decode() for cell in column)
+    return np.array(list(texts), dtype=object)
+
+
 def _judge(con: Any, source: _Source, protocol: Protocol) -> None:
     """The table ``judged``: for every report whether it is by this protocol, whether it fits it,
     who sent it, and what it says. In few bytes, since it is gone through many times."""
     at = {name: i for i, name in enumerate(source.header)}
     whole = {n: _whole(f"c{at[n]}", source.types[at[n]]) for n in protocol.report_columns}
-    ours = f"coalesce(trim(CAST(c{at['protocol']} AS VARCHAR)) = {_text(protocol.id)}, false)"
+    named = f"trim(CAST(c{at['protocol']} AS VARCHAR))"
+    ours = f"coalesce({named} = {_text(protocol.id)}, false)"
+    other = f"NOT {ours} AND coalesce(regexp_full_match({named}, '{ID}'), false)"
     said = ", ".join(f"{sql} AS v{i}" for i, sql in enumerate(whole.values()))
-    shown = "ours, good"
+    shown = "ours, other, good"
     if "person" in at:
         said += f", nr, md5_number(nullif(trim(CAST(c{at['person']} AS VARCHAR)), '')) AS who"
         shown += ", nr, who"
-    table = f"(SELECT {ours} AS ours, {said} FROM {source.select})"
+    table = f"(SELECT {ours} AS ours, {other} AS other, {said} FROM {source.select})"
     if protocol.family in ("attributes", "grid"):
         right = " AND ".join(f"v{i} BETWEEN 0 AND {k - 1}" for i, k in enumerate(protocol.sizes))
         kept = [(f"v{i}", f"v{i}", k) for i, k in enumerate(protocol.sizes)]
@@ -273,36 +288,44 @@ def _whole(column: str, kind: str) -> str:
     return f"CASE WHEN regexp_full_match({text}, '{WHOLE}') THEN TRY_CAST({text} AS BIGINT) END"
 
 
-def _check_mixed(total: int, ours: int, source: _Source) -> None:
+def _check_mixed(total: int, ours: int, other: int, source: _Source) -> None:
     if total == 0:
         raise DataError(f"there are no reports in {source.label}; collect some first")
-    if ours == 0:
+    if ours == 0 and other:
         raise DataError(
-            f"all {total} reports in {source.label} were made by another protocol; give the "
+            f"all {other} reports in {source.label} were made by another protocol; give the "
             f"protocol.json that lay beside them"
         )
-    if total - ours > MIXED * total:
+    if other > MIXED * (ours + other):
         raise DataError(
-            f"{total - ours} of the {total} reports in {source.label} were made by another "
+            f"{other} of the {ours + other} reports in {source.label} were made by another "
             f"protocol; keep the reports of each protocol in a file of their own"
         )
 
 
-def _repeated(con: Any, source: _Source) -> int:
+def _repeated(con: Any, source: _Source) -> tuple[int, int]:
     """The view ``kept``, of the reports that are counted: everybody's first one that fits. How
-    many others of the same people there were."""
+    many copies of these there were, and how many other reports of the same people."""
     fits = "WHERE ours AND good"
     if "person" not in source.header:
         con.execute(f"CREATE TEMP VIEW kept AS SELECT * FROM judged {fits}")
-        return 0
+        return 0, 0
+    said = "hash(*COLUMNS(* EXCLUDE (ours, other, good, nr, who))) AS said"
     con.execute(
-        "CREATE TEMP TABLE again AS SELECT who AS twice, min(nr) AS first, count(*) AS times FROM "
-        f"judged {fits} AND who IS NOT NULL GROUP BY who HAVING count(*) > 1"
+        "CREATE TEMP TABLE again AS SELECT who AS twice, min(nr) AS first, arg_min(said, nr) AS "
+        f"same, count(*) AS times FROM (SELECT who, nr, {said} FROM judged {fits} AND who IS NOT "
+        "NULL) GROUP BY who HAVING count(*) > 1"
+    )
+    (further,) = _one(
+        con,
+        f"SELECT count(*) FROM (SELECT who, {said} FROM judged {fits}) JOIN again ON who = twice "
+        "WHERE said <> same",
     )
     later = f"LEFT JOIN again ON who = twice {fits} AND (first IS NULL OR nr = first)"
     con.execute(f"CREATE TEMP TABLE kept AS SELECT judged.* EXCLUDE (nr, who) FROM judged {later}")
     con.execute("DROP TABLE judged")
-    return _one(con, "SELECT sum(times - 1) FROM again")[0]
+    (more,) = _one(con, "SELECT sum(times - 1) FROM again")
+    return more - further, further
 
 
 def _one(con: Any, query: str) -> tuple[int, ...]:
