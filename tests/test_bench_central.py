@@ -203,7 +203,8 @@ def test_other_rows_or_another_delta_are_other_runs(tmp_path: Path) -> None:
     found = results.read(tmp_path)
     assert found == made_up(SMALL)
     assert not set(replace(SMALL, rows=2001).cells()) & set(found)
-    stricter = set(replace(SMALL, delta=1e-7).cells()) - set(found)
+    large = replace(SMALL, networks=("sachs",))  # on small tables there is no delta
+    stricter = set(replace(large, delta=1e-7).cells()) - set(large.cells())
     assert stricter and all(cell.epsilon is not None for cell in stricter)
 
 

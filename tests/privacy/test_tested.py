@@ -503,9 +503,8 @@ def test_a_refused_question_costs_nothing() -> None:
         vault.tested(Clear(), half, half, Fraction(0))
     with pytest.raises(BudgetError, match="needs delta > 0"):
         vault.tested(Clear(), half, Gaussian(rho=TENTH), MILLIONTH)
-    for test, mechanism in ((half, Exact()), (Exact(), half)):
-        with pytest.raises(BudgetError, match="exact answer is not private"):
-            vault.tested(Clear(), test, mechanism, MILLIONTH)  # type: ignore[arg-type]
+    with pytest.raises(BudgetError, match="exact answer is not private"):
+        vault.tested(Clear(), half, Exact(), MILLIONTH)  # type: ignore[arg-type]
     with pytest.raises(BudgetError, match="exact answers only"):
         Opened(counted(5, 5), None).tested(Clear(), half, half, MILLIONTH)
     assert run.left == 1 and run.test_delta_left == MILLIONTH and run.entries == ()
