@@ -23,6 +23,7 @@ from privet.local import Protocol, Randomizer, plan_protocol
 from privet.local.blocks import cell, codes_of, make
 from privet.schema import Column, Schema
 from privet.trust.local import collect
+from privet.trust.local import views as file_views
 
 MANY = 1 << 50  # people of whom expected reports are counted: rounding is then nothing
 FALSE_ALARM = 1e-6
@@ -299,3 +300,18 @@ def test_minimum_chi_square_refuses_what_it_cannot_tell() -> None:
     beside = [h for h in expected(apart, some_table(3, 3, 2)) if h.attributes != (0, 1)]
     with pytest.raises(EvidenceError, match="together"):
         minimum_chi2(views(apart, beside, (0, 1)), SIZES)
+
+
+def test_views_of_reports_as_they_came() -> None:
+    """And a channel on all columns together has none of two of them."""
+    schema = schema_of(2, 3, 2)
+    protocol = plan_protocol(schema, 3, "planned-block")
+    codes = np.random.default_rng(0).integers(0, 2, (4000, 3))
+    reports = Randomizer(protocol).report_codes(codes)
+    found = file_views({"protocol": np.full(4000, protocol.id), **reports}, protocol, ["c0", "c1"])
+    told = minimum_chi2(found, (2, 3))
+    mine = minimum_chi2(views(protocol, heaped(protocol, reports), (0, 1)), (2, 3))
+    assert told == mine and told.freedom == 2
+    grid = plan_protocol(schema, 3, "geometric-combined")
+    with pytest.raises(MethodError, match="all columns together"):
+        file_views({}, grid, ["c0", "c1"])

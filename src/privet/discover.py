@@ -44,6 +44,7 @@ from privet.methods import local, registry
 from privet.methods.registry import Method, Settings
 from privet.options import OnStep, make_settings
 from privet.orientation import edges
+from privet.orientation import registry as ways
 from privet.orientation.asking import numeric
 from privet.orientation.registry import pair_of
 from privet.queries import Release
@@ -274,7 +275,7 @@ def reuse(
             f"orient_pairs {settings.orient_pairs!r} was given together with evidence, but pairs "
             "are measured on data; leave it away: pairs that are in the evidence are used"
         )
-    if all(pair_of(release) is not None for release in saved.releases):
+    if saved.certificate.get("method") in {way.name for way in ways.available()}:
         raise EvidenceError(
             "this evidence holds pairs of columns and nothing to search; judge them again with "
             "`privet orient --evidence FILE`"

@@ -264,3 +264,23 @@ def test_evidence_is_held_against_its_certificate(reports: Path, run: Run, chang
     (reports / "changed.json").write_text(json.dumps(saved))
     done = run("discover", "--evidence", "changed.json", "--output", "again")
     assert done.code == 2 and "damaged" in done.err, done.err
+
+
+def test_a_plan_that_no_protocol_serves_is_refused_once(home: Path, run: Run) -> None:
+    (home / "drop.toml").write_text(SCHEMA.replace('"yes"]', '"yes"]\nmissing = "drop"', 1))
+    done = run("plan", "--local", "drop.toml", "--people", "1000", "--epsilon", "1")
+    assert done.code == 2 and done.err.count("missing") >= 1 and not done.out
+
+
+def test_plans_fit_a_narrow_terminal(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    words = ("plan", "--local", "schema.toml", "--people", "20000", "--epsilon", "0.01")
+    out = run(*words, "--effect", "0.01").out
+    assert max(map(len, out.splitlines())) <= 80 and "effect" in out and "people" in out
+
+
+def test_bench_pairs_knows_its_methods(home: Path, run: Run) -> None:
+    done = run("bench", "pairs", "--methods", "table-colisions", "--output", "bench")
+    assert done.code == 2 and "table-collisions" in done.err and not (home / "bench").exists()

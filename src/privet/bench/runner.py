@@ -58,6 +58,6 @@ def _joblib() -> tuple[Any, Any]:
     except ImportError:
         raise MethodError(
             "the benchmark needs joblib, which is not installed; get it with "
-            "`pip install 'privet[bench]'`"
+            "`pip install joblib` (in a clone: `.venv/bin/pip install joblib`)"
         ) from None
     return Parallel, delayed

@@ -96,8 +96,7 @@ def _central(schema: Schema, args: argparse.Namespace) -> None:
     con = console()
     con.print(
         f"Smallest effect that {made.method} finds in 8 of 10 runs, with {size} rows at epsilon "
-        f"{args.epsilon:g}, delta {delta:g}:",
-        soft_wrap=True,
+        f"{args.epsilon:g}, delta {delta:g}:"
     )
     con.print(out)
     if needed is not None:
@@ -126,7 +125,7 @@ def _local(schema: Schema, args: argparse.Namespace) -> None:
     for line in made.lines:
         if line.refused is None:
             needed = [about(line.people) if line.people else "none"] if effect else []
-            seen = f"{_size(line.effect)} {_SHORT[line.what]}"
+            seen = f"{line.effect:.3f} {_SHORT[line.what]}" if line.effect < 1 else "none"
             told = (about(line.worth), about(line.cost), seen, *needed, line.order)
             rows(out, (line.protocol, *told))
     con = console()
@@ -134,13 +133,12 @@ def _local(schema: Schema, args: argparse.Namespace) -> None:
         f"What {made.people:,} people tell who send one report each, with epsilon "
         f"{made.epsilon:g}. Worth: as many people without noise would tell as much about a pair of "
         f"columns. Smallest effect: found in 8 of 10 runs, in a typical pair (V: Cramér's V, r: "
-        f"correlation). Given: how many columns a test can condition on.",
-        soft_wrap=True,
+        f"correlation). Given: how many columns a test can condition on."
     )
     con.print(out)
     for line in made.lines:
         if line.refused is not None:
-            con.print(f"Not {line.protocol}: {printable(line.refused)}.", soft_wrap=True)
+            con.print(f"Not {line.protocol}: {printable(line.refused)}.")
     con.print(f"`privet randomize --protocol auto` would use {made.best}.")
 
 

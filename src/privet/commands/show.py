@@ -55,7 +55,8 @@ def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(columns):
         justify: JustifyMethod = "right" if name in right else "left"
-        made.add_column(name, justify=justify, overflow="fold", no_wrap=i == 0)
+        widest = max(len(word) for word in name.split(" ")) if name in right else None
+        made.add_column(name, justify=justify, overflow="fold", no_wrap=i == 0, min_width=widest)
     return made
 
 
@@ -77,8 +78,8 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def about(value: float) -> str:
-    """A number to three digits, written out: 14,000 and not 1.4e+04."""
-    return f"{float(f'{value:.3g}'):,.15g}"
+    """A number to three digits, written out where it is short enough: 14,000 and not 1.4e+04."""
+    return f"{value:.3g}" if value >= 1e7 else f"{float(f'{value:.3g}'):,.15g}"
 
 
 def print_json(value: Any) -> None:

@@ -79,6 +79,8 @@ def plan_local(
         raise BudgetError(f"the effect is {effect}; Cramér's V and correlations lie in (0, 1)")
     lines = [_line(name, schema, people, loss, effect) for name in _served(schema)]
     known = sorted(lines, key=lambda line: (line.refused is not None, line.cost))
+    if known[0].refused is not None:
+        raise MethodError(known[0].refused)
     return LocalPlan(
         people=people, epsilon=float(loss), best=best_name(schema, loss), lines=tuple(known)
     )

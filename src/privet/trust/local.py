@@ -12,7 +12,9 @@ from math import log2, prod
 
 import numpy as np
 
-from privet.evidence.ibu import MOST_STEPS, Denoised, denoised, positions, space
+from privet.errors import MethodError
+from privet.evidence import ibu
+from privet.evidence.ibu import MOST_STEPS, Denoised, View, denoised, positions, space
 from privet.evidence.local import ORDERS, order_for, planned_worth
 from privet.evidence.local_counts import Heap, Set, largest_set, told
 from privet.local.protocol import Protocol
@@ -39,18 +41,32 @@ def collect(reports: object, protocol: Protocol) -> Release:
         return told(protocol, heaps, found.left_out, largest)
 
 
+def views(reports: object, protocol: Protocol, columns: Sequence[str]) -> tuple[View, ...]:
+    """What reports (as ``collect`` takes them) show of some columns; for ``ci/minimum_chi2.py``."""
+    if len(space(protocol, positions(protocol, columns))) > len(columns):
+        raise MethodError(
+            f"a report by {protocol.name} changes all columns together and shows no table of "
+            f"{' and '.join(columns)} by themselves; use the tests of `privet discover`"
+        )
+    with judged(reports, protocol) as found:
+        return ibu.views(protocol, _heaps(found, protocol, columns), positions(protocol, columns))
+
+
 def denoise(
     reports: object, protocol: Protocol, columns: Sequence[str], *, most_steps: int = MOST_STEPS
 ) -> Denoised:
     """The most likely table of some columns, from reports as ``collect`` takes them; see
     ``evidence/ibu.py``, also for why it is no table to run tests on."""
-    members = space(protocol, positions(protocol, columns))
     with judged(reports, protocol) as found:
-        if protocol.family in ("attributes", "grid"):
-            heaps = _columns(found, protocol, [members])
-        else:
-            heaps = _blocks(found, protocol)
+        heaps = _heaps(found, protocol, columns)
         return denoised(protocol, heaps, columns, most_steps=most_steps)
+
+
+def _heaps(found: Judged, protocol: Protocol, columns: Sequence[str]) -> Iterator[Heap]:
+    members = space(protocol, positions(protocol, columns))
+    if protocol.family in ("attributes", "grid"):
+        return _columns(found, protocol, [members])
+    return _blocks(found, protocol)
 
 
 def _blocks(reports: Judged, protocol: Protocol) -> Iterator[Heap]:
