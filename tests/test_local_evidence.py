@@ -236,7 +236,8 @@ def test_evidence_survives_a_file() -> None:
 
 def test_reports_without_any_truth_in_them_are_worth_nothing() -> None:
     """A combined domain that is much too large: no overflow, no evidence."""
-    protocol = plan_protocol(schema_of((15,) * 14), 0.1, "combined")
+    pairs_of = plan_protocol(schema_of((15,) * 14), 0.1, "one-pair")
+    protocol = replace(pairs_of, name="combined", blocks=(Block(attributes=tuple(range(14))),))
     laws_of = [(tuple(range(14)), None)]
     cells = np.random.default_rng(1).integers(0, 15**14, 500)
     heap = Heap(

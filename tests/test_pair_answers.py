@@ -11,6 +11,7 @@ from scipy.stats import binomtest
 import privet
 from privet import Adjacency, Column, Schema
 from privet.networks.pairs import ADDITIVE, EITHER_WAY, Pair, random_pair
+from privet.orientation import spread
 from privet.orientation.on_tables import LEAST_BINS
 from privet.orientation.registry import Orientation
 from privet.pairwise import judgement
@@ -102,3 +103,38 @@ def test_a_range_that_is_only_too_wide_for_few_bins_has_a_warning_too() -> None:
 def offers_bounds(found: Orientation) -> bool:
     note = found.notes[0]
     return "values of x fill" in note and "--find-bounds" in note and "a fifth of the" in note
+
+
+def unrelated_answered(method: str, epsilon: float, count: int) -> int:
+    """How many pairs are in which nothing depends on anything, of columns of two shapes."""
+    rng, told = np.random.default_rng(34), 0
+    for _ in range(count):
+        x, y = rng.uniform(-1, 1, 3000), rng.normal(size=3000)
+        found = orient(
+            Pair(kind="none", x=x, y=y, forward=True), method=method, epsilon=epsilon,
+            ledger=":memory:",
+        )  # fmt: skip
+        told += found.direction != "undecided"
+    return told
+
+
+@pytest.mark.parametrize(
+    ("method", "epsilon"), [("loss-difference", 1.0), ("anm-sqrt-hsic", 20.0)]
+)
+def test_unrelated_columns_are_seldom_answered(method: str, epsilon: float) -> None:
+    """One in twenty, in the long run; 0.1 is granted."""
+    found = unrelated_answered(method, epsilon, 20)
+    assert binomtest(found, 20, 0.1, alternative="greater").pvalue > FALSE_ALARM
+
+
+def test_without_the_look_at_dependence_they_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spread, "related", lambda *_, **__: True)
+    found = unrelated_answered("loss-difference", 1.0, 20)
+    assert binomtest(found, 20, 0.1, alternative="greater").pvalue < FALSE_ALARM
+
+
+def test_a_smooth_regression_is_spoken_of_and_a_sharp_one_is_not() -> None:
+    private = orient(curve(2000), method="anm-hsic", epsilon=20.0, ledger=":memory:")
+    assert any("often wrong, however small" in note for note in private.notes)
+    assert private.wrong is None  # it is not known
+    assert not orient(curve(2000), method="anm-hsic", private=False).notes

@@ -91,18 +91,18 @@ class Anm:
         if schema.adjacency is Adjacency.ADD_REMOVE:
             raise MethodError(
                 'additive-noise models need the number of rows, which adjacency = "add-remove" '
-                'keeps private; declare adjacency = "replace-one" with rows = N, or use the '
-                "table method"
+                'keeps private; declare adjacency = "replace-one" with rows = N, or use '
+                "table-collisions"
             )
         if not schema.rows_are_public:
             raise MethodError(
                 'additive-noise models need the number of rows, which missing = "drop" makes '
-                "private; declare a value for missing cells, or use the table method"
+                "private; declare a value for missing cells, or use table-collisions"
             )
         if (schema.rows or 0) > MOST_ROWS:
             raise MethodError(
                 f"additive-noise models serve at most {MOST_ROWS} rows, not {schema.rows}; use "
-                "the table method"
+                "table-collisions"
             )
 
     def test_rows(self, schema: Schema) -> int:

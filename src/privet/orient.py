@@ -8,6 +8,7 @@ measured is judged. Judging is free and may be repeated on saved evidence.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from privet.orientations import Orientations
 from privet.pair_queries import check_numeric
 from privet.published.anm import why
 from privet.queries import Release
-from privet.schema import Schema
+from privet.schema import Adjacency, Schema
 from privet.trust.central import Curator
 
 Names = tuple[str, str]
@@ -131,6 +132,8 @@ def measure(
     check_budget_options(epsilon, delta, private)
     way = registry.get(method)
     names = _named(cause_effect, all_pairs, needed=True)
+    if way.needs_rows and not private and known.rows is None:
+        known = _counted(data, known)
     pairs = [Pair(x=a, y=b) for a, b in (_all(known) if all_pairs else names)]
     _check_way(way, choices, private, as_published, ledger)
     for pair in pairs:
@@ -160,6 +163,13 @@ def measure(
     assert account is not None  # the run is in it
     promise = certificates.of_run(known, run, releases, account, durable=book.durable)
     return Saved(schema=known, releases=releases, certificate=dict(promise))
+
+
+def _counted(data: object, schema: Schema) -> Schema:
+    """The same with its number of rows, which without privacy need not be public."""
+    check_data(data)
+    (rows,) = Curator.open(data, schema, None).exact(asking.ROWS).values
+    return replace(schema, adjacency=Adjacency.REPLACE_ONE, rows=max(int(rows), 1))
 
 
 def _published(

@@ -127,6 +127,31 @@ def test_methods(home: Path, run: Run) -> None:
     assert table.index("| `pc` |") < table.index("For `privet orient`") < table.index("| `anm` |")
 
 
+def test_methods_in_groups_that_fit_a_narrow_terminal(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = run("methods").out
+    assert shown.count("\n") < 3 * (len(registry.available()) + len(ways.available()))
+    titles = ("Central privacy", "Local privacy", "No privacy", "For `privet orient`")
+    places = [shown.index(title) for title in titles]
+    assert places == sorted(places)
+    assert places[1] < shown.index("local-pc") < places[2] < shown.index(" lingam ") < places[3]
+    assert " noleaks * +" in shown and "--as-published" in shown
+    groups = {
+        group: [line["method"] for line in json.loads(run("methods", group, "--json").out)]
+        for group in ("central", "local", "open", "pairs")
+    }
+    listed = [line["method"] for line in json.loads(run("methods", "--json").out)]
+    assert sorted(name for names in groups.values() for name in names) == sorted(listed)
+    for group, names in groups.items():
+        brief, table = run("methods", group).out, run("methods", group, "--markdown").out
+        assert table.count("| `") == len(names) and all(name in brief for name in names)
+        assert sum(title in brief for title in titles) == 1
+    wrong = run("methods", "lokal")
+    assert wrong.code == 2 and "central" in wrong.err
+
+
 def test_convert(home: Path, run: Run) -> None:
     save(CHAIN, "a.json")
     for suffix in (".dot", ".graphml", ".gml", ".csv", ".dagitty"):

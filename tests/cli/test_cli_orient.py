@@ -99,6 +99,32 @@ def test_only_a_difference(home: Path, run: Run) -> None:
     result = run(*GOOD, "--method", "loss-difference")
     assert "difference" in result.out and "forward" not in result.out
     assert "a range that is too wide decides its answer" in result.out
+    assert "turned:" in result.out and "wrong" not in result.out  # which it does not know
+
+
+def test_doubts_of_undecided_pairs_are_shown_too(home: Path, run: Run) -> None:
+    """By few rows for so small an epsilon; and arrows of the page are not broken."""
+    result = run(*GOOD, "--epsilon", "0.01")
+    (pair,) = json.loads((home / "out" / "orientation.json").read_text())["pairs"]
+    assert pair["direction"] == "undecided" and None not in (pair["flipped"], pair["wrong"])
+    assert re.search(r"age +\? +pressure( +-?\d\S*){2}( +\d\.\d{3}){2}", result.out), result.out
+    page = (home / "out" / "report.html").read_text()
+    assert f">{pair['wrong']:.3f}<" in page and "<th>wrong</th>" in page
+    assert 'score of <span class="mark">--&gt;</span>' in page
+
+
+def test_lines_are_as_wide_as_the_terminal_and_whole_in_a_pipe(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = (*GOOD, "--method", "loss-difference", "--force")
+    monkeypatch.setenv("COLUMNS", "60")
+    remark = "columns in units of their ranges, so a range that is too wide decides its answer"
+    assert remark in run(*words).out
+    monkeypatch.setenv("FORCE_COLOR", "1")  # which rich takes for a terminal
+    Ledger(home / "ledger.db").grant("people", epsilon=10)
+    lines = run(*words).out.splitlines()
+    about = [line for line in lines if line.startswith(("turned:", "age and pressure:"))]
+    assert len(about) == 2 and max(map(len, about)) <= 60
 
 
 def test_no_privacy_says_so_everywhere(home: Path, run: Run) -> None:
@@ -107,6 +133,8 @@ def test_no_privacy_says_so_everywhere(home: Path, run: Run) -> None:
     assert result.code == 0 and "NOT PRIVATE" in result.out
     assert "NOT PRIVATE" in (home / "out" / "report.html").read_text()
     assert not (home / "ledger.db").exists()
+    counted = run(*words[:-1], "counted", "--no-privacy", "--method", "anm-hsic")
+    assert counted.code == 0 and re.search(r"age +--> +pressure", counted.out), counted.err
     (home / "s.toml").write_text('adjacency = "replace-one"\nrows = 6000\n' + SCHEMA)
     half = run(
         *GOOD[:-1], "half", "--as-published", "--method", "anm-hsic", "--protect", "test"
@@ -139,6 +167,10 @@ def test_the_report_is_one_safe_file(home: Path, run: Run) -> None:
         ((*GOOD[:6], "--output", "out"), "there is no epsilon"),
         ((*GOOD, "--method", "anm-hsic"), "need the number of rows"),
         ((*GOOD, "--method", "anm-hsic", "--bandwidth", "median"), "taken from the rows"),
+        (
+            (*GOOD, "--method", "anm-iqr-tested", "--protect", "test", "--as-published"),
+            "anm-iqr-tested has no such option",
+        ),
         ((*GOOD, "--method", "tables"), "no method 'tables' for pairs"),
         ((*GOOD, "--no-privacy"), "--epsilon 2.0 was given with --no-privacy"),
         ((*GOOD, "--evidence", "e.json"), "--epsilon 2.0 was given with --evidence"),

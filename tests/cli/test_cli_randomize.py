@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
+import math
 from pathlib import Path
 
 import pytest
 from garden import SCHEMA, Run, snapshot
 
-from privet.local import Protocol
+from privet.local import Protocol, plan_protocol
+from privet.schema import Schema
 
 WORDS = ("--schema", "schema.toml", "--epsilon", "4")
 
@@ -88,6 +91,40 @@ def test_people_are_known_by_a_column(home: Path, run: Run) -> None:
     assert snapshot(home) == before
     unknown = run("randomize", "named.csv", *words, "--person", "idd", "--output", "s.csv")
     assert unknown.code == 2 and "did you mean 'id'" in unknown.err
+
+
+def test_a_bar_only_on_a_terminal_and_only_when_it_takes_long(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("randomize", "data.csv", *WORDS, "--output", "r.csv", "--force")
+    monkeypatch.setattr("privet.commands.discover.PATIENCE", 0.0)
+    assert run(*words).err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    seen = run(*words).err
+    assert "━" in seen and "randomising: 3,000 rows" in seen
+    assert run(*words, "--quiet").err == run(*words, "--json").err == ""
+    monkeypatch.setattr("privet.commands.discover.PATIENCE", 1e9)
+    assert "randomising" not in run(*words).err
+
+
+def test_the_share_that_is_done(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the lines that the file seems to have; a packed file does not say."""
+    from privet.local.files import randomize_file
+
+    monkeypatch.setattr("privet.engines.source.BLOCK_ROWS", 1000)
+    protocol = plan_protocol(Schema.load("schema.toml"), 4)
+    (home / "data.csv.gz").write_bytes(gzip.compress((home / "data.csv").read_bytes()))
+    steps: list[tuple[str, float]] = []
+
+    def on_step(what: str, share: float) -> None:
+        steps.append((what, share))
+
+    for name, shares in (("data.csv", [0, 1 / 3, 2 / 3, 1]), ("data.csv.gz", [0, 0, 0, 0])):
+        steps.clear()
+        randomize_file(name, protocol, "r.csv", force=True, on_step=on_step)
+        assert [share for _, share in steps] == pytest.approx(shares, abs=0.01)
+        assert steps[-1][0] == "randomising: 3,000 rows"
 
 
 def test_a_table_without_rows(home: Path, run: Run) -> None:
@@ -203,6 +240,27 @@ def test_tune(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
+    ("levels", "shown", "reason"),
+    [("10,10,10,10", 1, "Not geometric, as published; geometric, one rate: a geometric channel on "
+      "10000 cells is too large"),
+     ("10000000000", 1, "4096"), ("130", 2, "Not geometric, clamped: ")],
+)  # fmt: skip
+def test_tune_shows_what_is_possible_and_why_the_rest_is_not(
+    run: Run, levels: str, shown: int, reason: str
+) -> None:
+    for aim in (("--epsilon", "2"), ("--success", "0.5")):
+        words = ("local", "tune", *aim, "--levels", levels)
+        done = run(*words)
+        assert done.code == 0 and reason in done.out and "randomised response" in done.out
+        found = json.loads(run(*words, "--json").out)
+        assert all(line["epsilon_ldp"] > 0 for line in found[:shown])
+        assert len(found) == 3 and all("too large" in line["refused"] for line in found[shown:])
+        values = math.prod(map(int, levels.split(",")))
+        wanted = math.exp(2) / (math.exp(2) + values - 1) if aim[0] == "--epsilon" else 0.5
+        assert found[0]["success"] == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
     ("words", "match"),
     [(("--success", "0.05", "--levels", "5"), "impossible for 5 values"),
      (("--success", "0.1", "--levels", "10"), "1/10"),
@@ -210,9 +268,11 @@ def test_tune(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
      (("--success", "nan", "--levels", "5"), "probability"), (("--levels", "5"), "required"),
      (("--success", "0.5", "--epsilon", "1", "--levels", "5"), "not allowed"),
      (("--epsilon", "0", "--levels", "5"), "epsilon is 0"),
-     (("--epsilon", "1", "--levels", "x"), "from 2 on"),
+     (("--epsilon", "1", "--levels", "abc"), "--levels is 'abc'; write whole numbers from 2 on"),
+     (("--epsilon", "1", "--levels", "5,"), "--levels is '5,'"),
      (("--epsilon", "1", "--levels", "1"), "from 2 on"),
-     (("--epsilon", "1", "--levels", "99999"), "4096"),
+     (("--epsilon", "1", "--levels", "9999999999,9999999999"), "2^62"),
+     (("--epsilon", "1", "--levels", "9999", "--prior", "1,0"), "9999 probabilities"),
      (("--epsilon", "1", "--levels", "5", "--norm", "0.5"), "norm is 0.5"),
      (("--epsilon", "1", "--levels", "5", "--prior", "a"), "--prior"),
      (("--epsilon", "1", "--levels", "5", "--prior", "1,0"), "5 probabilities")],

@@ -16,6 +16,7 @@ import pytest
 from laws import categorical, fits, largest_ratio, law, log, numeric, rows_of
 
 from privet.errors import BudgetError, DataError, MethodError, PrivetError, SchemaError
+from privet.evidence.local_plan import people_per_one
 from privet.local import Matrix, Protocol, RandomizedResponse, geometric, plan_protocol, planner
 from privet.local import bits as bits_module
 from privet.local.bits import Bits, Law
@@ -451,7 +452,7 @@ def test_the_plan_costs_what_the_design_found(
 ) -> None:
     protocol = plan_protocol(load(name).schema(name), epsilon, "planned-block")
     blocks, sizes = protocol.blocks, protocol.sizes
-    assert planner.people_per_one(protocol) == pytest.approx(cost, rel=0.04)
+    assert people_per_one(protocol) == pytest.approx(cost, rel=0.04)
     total = sum(block.weight for block in blocks)
     mean = sum(block.weight * len(block.attributes) for block in blocks) / total
     assert mean == pytest.approx(size, abs=0.6)
@@ -464,6 +465,17 @@ def test_the_plan_costs_what_the_design_found(
     )
 
 
+@pytest.mark.parametrize("name", ["cancer", "child", "alarm", "hailfinder"])
+@pytest.mark.parametrize("epsilon", [1, 4, 6])
+def test_no_plan_is_worse_than_all_pairs_or_all_triples(name: str, epsilon: int) -> None:
+    """On the list that is written down, not only while rules are compared."""
+    sizes = tuple(c.cardinality for c in load(name).schema(name).columns)
+    odds = odds_below(Fraction(epsilon))
+    found = planner.cost(sizes, odds, planner.plan_blocks(sizes, odds))
+    for size in (2, 3):
+        assert found <= planner.cost(sizes, odds, planner.all_of(len(sizes), size))
+
+
 def test_the_cost_of_a_plan_is_its_definition() -> None:
     protocol = plan_protocol(categorical(2, 3, 4, 2), Fraction(3, 2), "one-triple")
     total = Fraction(0)
@@ -471,10 +483,10 @@ def test_the_cost_of_a_plan_is_its_definition() -> None:
         worth = sum(protocol.channel(block).attenuation ** 2 for block in protocol.blocks
                     if set(pair) <= set(block.attributes))  # fmt: skip
         total += len(protocol.blocks) / worth / 6
-    assert planner.people_per_one(protocol) == pytest.approx(float(total))
+    assert people_per_one(protocol) == pytest.approx(float(total))
     wise = plan_protocol(categorical(2, 3), 1, "component-wise")
     a, b = (channel.attenuation for channel in wise.channels)  # type: ignore[attr-defined]
-    assert planner.people_per_one(wise) == pytest.approx(float(1 / (a * b) ** 2))
+    assert people_per_one(wise) == pytest.approx(float(1 / (a * b) ** 2))
     assert planner.cost((2, 2, 2), Fraction(2), planner.all_of(3, 2)[:2]) == math.inf
 
 
@@ -559,6 +571,13 @@ def test_what_no_protocol_can_serve_is_refused() -> None:
         plan_protocol(categorical(2, 2), 1, "sign-bit")
     with pytest.raises(MethodError, match="2\\^62"):
         plan_protocol(categorical(*(9,) * 20), 8, "combined")
+    with pytest.raises(MethodError, match=r"37 columns .* 1.37e\+11 cells.* 4 .*planned-block"):
+        plan_protocol(categorical(*(2,) * 37), 4, "combined")
+    with pytest.raises(MethodError, match="tell nothing"):
+        plan_protocol(categorical(*(2,) * 37), None, "combined", success=Fraction(2, 1 << 37))
+    assert plan_protocol(categorical(*(2,) * 37), None, "combined", success=0.5)
+    assert plan_protocol(categorical(*(2,) * 37), 30, "combined")
+    assert plan_protocol(categorical(2, 2, 2), 1e-12, "combined")  # no protocol would do
     with pytest.raises(MethodError, match="4096"):
         plan_protocol(categorical(*(9,) * 4), 8, "geometric-combined")
     with pytest.raises(MethodError, match="at most 13"):

@@ -181,6 +181,19 @@ def test_one_report_of_one_row() -> None:
     assert all(type(made[name]) is int for name in ("block", "cell"))
 
 
+@pytest.mark.parametrize(
+    ("row", "match"),
+    [(["no"], "this is a list"), ("a0", "this is a str"), (None, "this is a NoneType"),
+     ({"aa0": "v1"}, "there is no column 'aa0' \\(did you mean 'a0'"),
+     ({"a0": "v1", "a1": "v1", "id": 7}, "there is no column 'id'"), ({0: "v1"}, "no column 0")],
+)  # fmt: skip
+def test_a_row_that_answers_other_questions_is_refused(row: Any, match: str) -> None:
+    """Else a name that is spelt wrong would be a missing answer."""
+    with pytest.raises(DataError, match=match) as refused:
+        Randomizer(categorical(2, 2), 4).report(row)
+    assert "v1" not in str(refused.value)
+
+
 def test_the_same_person_gets_the_same_report_again() -> None:
     randomizer = Randomizer(categorical(*(4,) * 8), 1, protocol="component-wise")
     row = {f"a{i}": "v0" for i in range(8)}

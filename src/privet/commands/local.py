@@ -39,14 +39,16 @@ def add(parsers: Subparsers) -> None:
 def run_tune(args: argparse.Namespace) -> None:
     from dataclasses import asdict
 
-    from privet.local.tune import tune
+    from privet.local.tune import left_out, tune
 
-    sizes = [int(text) if text.strip().isdecimal() else 0 for text in args.levels.split(",")]
+    sizes = _levels(args.levels)
     made = tune(
         sizes, success=args.success, epsilon=args.epsilon, norm=args.norm, prior=_prior(args.prior)
     )
+    refused = left_out(sizes)
     if args.json:
-        print_json([asdict(line) for line in made])
+        others = [{"channel": name, "refused": why} for name, why in refused.items()]
+        print_json([*(asdict(line) for line in made), *others])
         return
     figures = ("success", "epsilon", "epsilon per unit", "e_x as published")
     out = table("channel", *figures, right=figures)
@@ -60,7 +62,20 @@ def run_tune(args: argparse.Namespace) -> None:
     con.print(f"{values} values; a guess without a report is right with probability "
               f"{1 / values:.4g} if all are alike.", soft_wrap=True)  # fmt: skip
     con.print(out)
+    for why in dict.fromkeys(refused.values()):
+        names = "; ".join(name for name in refused if refused[name] == why)
+        con.print(f"Not {names}: {why}.", soft_wrap=True)
     con.print("Only epsilon bounds what a report gives away whatever an attacker knows.")
+
+
+def _levels(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise MethodError(
+            f"--levels is {text!r}; write whole numbers from 2 on, such as 10, or 5,5,3 for "
+            f"several columns"
+        ) from None
 
 
 def _prior(text: str | None) -> list[float] | None:

@@ -12,15 +12,28 @@ if TYPE_CHECKING:
     from privet.orientation.registry import Way
 
 HEADINGS = ("method", "columns", "privacy", "graph", "what it does", "reference")
-BRIEF = ("method", "columns", "privacy", "what it does")
 PAIRS = ("method", "privacy", "what it does", "reference")
 FOR_PAIRS = "For `privet orient`, which tells the cause of two numeric columns:"
+GROUPS = {
+    "central": "central privacy: somebody trusted holds the table",
+    "local": "local privacy: every device randomises its own row",
+    "open": "no privacy: exact, to compare with",
+    "pairs": "for `privet orient`, which tells the cause of two numeric columns",
+}
+MORE = (
+    "*: needs delta > 0. +: also --as-published, without privacy. `privet methods --markdown` "
+    "shows columns, graphs and references too."
+)
 
 Line = tuple[str, ...]
 
 
 def add(parsers: Subparsers) -> None:
     parser = command(parsers, "methods", "list the methods")
+    parser.add_argument(
+        "group", nargs="?", choices=tuple(GROUPS),
+        help="only these: with central, local or no privacy (open), or for pairs of columns",
+    )  # fmt: skip
     parser.add_argument("--markdown", action="store_true", help="as Markdown tables")
     add_json(parser)
     parser.set_defaults(run=run)
@@ -30,8 +43,9 @@ def run(args: argparse.Namespace) -> None:
     from privet.methods.registry import available
     from privet.orientation import registry
 
-    graphs = [_line(method) for method in available()]
-    pairs = [_pair_line(way) for way in registry.available()]
+    methods = [method for method in available() if args.group in (None, _group(method))]
+    ways = registry.available() if args.group in (None, "pairs") else ()
+    graphs, pairs = [_line(method) for method in methods], [_pair_line(way) for way in ways]
     if args.json:
         print_json(
             [
@@ -40,14 +54,42 @@ def run(args: argparse.Namespace) -> None:
             ]
         )
     elif args.markdown:
-        print("\n".join(_markdown(HEADINGS, graphs)))
-        print(f"\n{FOR_PAIRS}\n")
-        print("\n".join(_markdown(PAIRS, pairs)))
+        parts = [_markdown(HEADINGS, graphs)] if graphs else []
+        parts += [f"{FOR_PAIRS}\n\n{_markdown(PAIRS, pairs)}"] if pairs else []
+        print("\n\n".join(parts))
     else:
-        brief = [(name, kinds, privacy, what) for name, kinds, privacy, _, what, _ in graphs]
-        console().print(rows(table(*BRIEF), *brief))
-        console().print(f"\n{FOR_PAIRS}\n")
-        console().print(rows(table(*PAIRS[:-1]), *(line[:-1] for line in pairs)))
+        for group in GROUPS:
+            brief = [_brief(method) for method in methods if _group(method) == group]
+            brief += [_pair_brief(way) for way in ways if group == "pairs"]
+            if brief:
+                _print(group, brief)
+        console().print(MORE, soft_wrap=True)
+
+
+def _print(group: str, brief: list[Line]) -> None:
+    """One group; a method fits a line or two of a narrow terminal."""
+    title = GROUPS[group]
+    console().print(title[0].upper() + title[1:])
+    console().print(rows(table("method", "what it does"), *brief))
+
+
+def _group(method: Method) -> str:
+    if method.evidence == "reports":
+        return "local"
+    return "central" if method.private else "open"
+
+
+def _brief(method: Method) -> Line:
+    needs_delta = method.private and method.needs_delta
+    return _marked(method.name, needs_delta, method.published), method.summary
+
+
+def _pair_brief(way: Way) -> Line:
+    return _marked(way.name, way.private and way.tested, way.published), way.summary
+
+
+def _marked(name: str, needs_delta: bool, published: object | None) -> str:
+    return name + " *" * needs_delta + " +" * (published is not None)
 
 
 def _line(method: Method) -> Line:
@@ -73,7 +115,8 @@ def _pair_line(way: Way) -> Line:
     return way.name, privacy, way.summary, way.cite or "this library"
 
 
-def _markdown(headings: Line, lines: list[Line]) -> list[str]:
+def _markdown(headings: Line, lines: list[Line]) -> str:
     cells = [headings, tuple("---" for _ in headings)]
     cells += [(f"`{name}`", *rest) for name, *rest in lines]
-    return ["| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in cells]
+    made = ["| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in cells]
+    return "\n".join(made)

@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from privet.orientations import Orientations
     from privet.output import Stage
 
-LEGEND = (
-    "turned: probability that the noise alone has turned the answer; wrong: that noise and chance "
-    "in the rows have, if the model holds"
-)
+TURNED = "turned: probability that the noise alone has turned the sign of the difference; "
+WRONG = "wrong: that noise and chance in the rows have, if the model holds"
+NO_WRONG = "of chance in the rows this method says nothing"
 OPTIONS = ("release", "protect", "ridge", "bandwidth", "seed")
 
 
@@ -181,20 +180,21 @@ def _check_combination(args: argparse.Namespace) -> None:
 
 
 def _print(found: Orientations) -> None:
-    """The scores, or their difference where only that is known; no doubts of no answer."""
+    """The scores, or their difference where only that is known, and what is known of doubts."""
     scored = all(pair.forward is not None for pair in found)
     scores = ("forward", "backward") if scored else ("difference",)
-    made = table("pair", "", "", *scores, "turned", "wrong", right=(*scores, "turned", "wrong"))
+    known = any(pair.wrong is not None for pair in found)
+    doubts = ("turned", "wrong") if known else ("turned",)
+    made = table("pair", "", "", *scores, *doubts, right=(*scores, *doubts))
     for pair in found:
-        told = pair.direction != "undecided"
-        chances = (pair.flipped, pair.wrong) if told else (None, None)
+        chances = (pair.flipped, pair.wrong)[: len(doubts)]
         figures = (*(_score(getattr(pair, name)) for name in scores), *map(_chance, chances))
-        rows(made, (pair.a, pair.direction if told else "?", pair.b, *figures))
+        mark = "?" if pair.direction == "undecided" else pair.direction
+        rows(made, (pair.a, mark, pair.b, *figures))
     out = console()
     out.print(made)
-    out.print(LEGEND, soft_wrap=True)
-    for remark in _remarks(found):
-        out.print(printable(remark), soft_wrap=True)
+    for line in (TURNED + (WRONG if known else NO_WRONG), *map(printable, _remarks(found))):
+        out.print(line, soft_wrap=not out.is_terminal)  # whole lines for what reads a pipe
 
 
 def _remarks(found: Orientations) -> list[str]:

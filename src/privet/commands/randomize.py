@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from privet.commands.discover import progress
 from privet.commands.show import (
     Subparsers,
+    about,
     add_json,
     command,
     console,
@@ -78,7 +80,11 @@ def run(args: argparse.Namespace) -> None:
     if args.people is not None and args.people < 1:
         raise DataError(f"--people is {args.people}; give a whole number of at least 1")
     protocol = _protocol(args)
-    done = randomize_file(args.answers, protocol, args.output, person=args.person, force=args.force)
+    with progress(args) as on_step:
+        done = randomize_file(
+            args.answers, protocol, args.output, person=args.person, force=args.force,
+            on_step=on_step,
+        )  # fmt: skip
     if args.quiet:
         return
     found = {
@@ -126,11 +132,11 @@ def _protocol(args: argparse.Namespace) -> Protocol:
 
 
 def _facts(protocol: Protocol, people: int | None) -> dict[str, Any]:
-    from privet.local.planner import people_per_one
+    from privet.evidence.local_plan import people_per_one
 
     levels = protocol.levels()
     cost = people_per_one(protocol)
-    worth = None if people is None or cost is None else people / cost
+    worth = None if people is None else people / cost
     return {
         "protocol": protocol.name, "epsilon": float(protocol.epsilon),
         "epsilon_ldp": levels.epsilon_ldp, "epsilon_d": levels.epsilon_d, "metric": levels.metric,
@@ -149,8 +155,7 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     name, best = max(found["successes"].items(), key=lambda pair: pair[1])
     lines.append(("guessing one column, at best", f"{best:.3g} ({name})"))
-    if found["people_per_one"] is not None:
-        lines.append(("people worth one without noise", f"{found['people_per_one']:.3g}"))
+    lines.append(("people worth one without noise", about(found["people_per_one"])))
     if found["worth"] is not None:
-        lines.append(("so all are worth", f"{found['worth']:.3g}"))
+        lines.append(("so all are worth", about(found["worth"])))
     return lines

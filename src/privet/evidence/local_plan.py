@@ -104,7 +104,7 @@ def _line(
 def line_of(protocol: Protocol, people: int, effect: float | None = None) -> LocalLine:
     """What so many reports by this protocol tell."""
     each = worth_of_one(protocol)
-    typical = float(1 / np.mean(1 / each))
+    typical = 1 / people_per_one(protocol)
     numbers = protocol.name in NUMERIC
     bar = level(len(protocol.sizes))
     smallest = _smallest_correlation if numbers else _smallest_v
@@ -159,6 +159,11 @@ def worth_of_one(protocol: Protocol) -> Floats:
         return np.full(len(pairs), 1 / _product_variance(protocol))
     found = np.maximum(planned_law(protocol, 1).worth(pairs), 1e-300)
     return found * (2 / np.pi) ** 2 if protocol.name in NUMERIC else found
+
+
+def people_per_one(protocol: Protocol) -> float:
+    """How many people who report are worth one without noise, on average over the pairs."""
+    return float(np.mean(1 / worth_of_one(protocol)))
 
 
 def _product_variance(protocol: Protocol) -> float:

@@ -2,7 +2,7 @@
 
 A text is a level if it is one without the spaces around it, a number is clamped and binned, and
 whatever else stands there follows the missing policy (``engines/encode.py``; the tests hold the
-two against each other). No answer is an error.
+two against each other). No answer is an error; one to a question that was not asked is.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 
 from privet.engines.cells import as_texts
 from privet.engines.meaning import missing_code, spellings
+from privet.errors import DataError
 from privet.local.bits import Integers
-from privet.schema import Column
+from privet.schema import Column, did_you_mean
 
 KEPT = 10_000  # texts whose code is remembered, per column
 
@@ -50,13 +51,29 @@ class Answers:
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._names = tuple(column.name for column in columns)
+        self._asked = frozenset(self._names)
         self._readers = tuple(map(Reader, columns))
 
     def of_row(self, row: Mapping[str, object]) -> Integers:
         """One row, from cells of any type; a column that is not there is a missing cell."""
+        self._check_names(row)
         texts = as_texts([row.get(name) for name in self._names])
         each = zip(self._readers, texts.tolist(), strict=True)
         return np.array([[reader[text] for reader, text in each]], dtype=np.int64)
+
+    def _check_names(self, row: Mapping[str, object]) -> None:
+        """A name that is spelt wrong would be a missing answer, and nobody would notice."""
+        if not isinstance(row, Mapping):
+            raise DataError(
+                f"a row of answers is a mapping from column names, but this is a "
+                f"{type(row).__name__}; give a dict such as {{{self._names[0]!r}: ...}}"
+            )
+        if not row.keys() <= self._asked:
+            name = next(name for name in row if name not in self._asked)
+            raise DataError(
+                f"there is no column {name!r}{did_you_mean(str(name), self._names)}; answer for "
+                f"{', '.join(self._names)} only"
+            )
 
     def of_columns(self, texts: Sequence[Sequence[str | None]]) -> Integers:
         """Rows from the texts of every column: an array (people, attributes)."""

@@ -7,10 +7,11 @@ one row and calls ``Randomizer.report``.
 from __future__ import annotations
 
 import csv
+import math
 import os
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,11 @@ from privet.schema import did_you_mean
 PROTOCOL_FILE = "protocol.json"
 KINDS = (".csv", ".parquet")
 
+GZIP = b"\x1f\x8b"
+SAMPLE = 1 << 20  # bytes from which the number of lines is guessed
+
 Columns = dict[str, NDArray[Any]]  # of a block of reports
+OnStep = Callable[[str, float], None]  # what was done, and its share of the work
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +51,7 @@ def randomize_file(
     *,
     person: str | None = None,
     force: bool = False,
+    on_step: OnStep = lambda _what, _share: None,
 ) -> Written:
     """One report per row of a CSV file, and the protocol beside the reports.
 
@@ -58,7 +64,8 @@ def randomize_file(
     if source.attach() is not None:
         raise DataError(f"{source.label} is a Parquet file; save the answers as CSV")
     at = None if person is None else _person(source, person)
-    blocks = _blocks(Randomizer(protocol), source, list(positions.values()), at)
+    fresh = _blocks(Randomizer(protocol), source, list(positions.values()), at)
+    blocks = _watched(fresh, _lines(Path(answers)), on_step)
     write = _write_csv if reports.suffix == ".csv" else _write_parquet
     folder = reports.parent
     try:
@@ -131,6 +138,26 @@ def _blocks(
         raise DataError(
             "the answers could not be read to their end; check that the file is complete"
         ) from None
+
+
+def _watched(blocks: Iterator[Columns], lines: float, on_step: OnStep) -> Iterator[Columns]:
+    """The blocks, told about once they are written."""
+    rows = 0
+    on_step("randomising", 0.0)
+    for block in blocks:
+        yield block
+        rows += len(block["protocol"])
+        on_step(f"randomising: {rows:,} rows", min(rows / lines, 1.0))
+
+
+def _lines(path: Path) -> float:
+    """About how many lines a file has, from its size and its beginning; infinitely many if that
+    does not tell."""
+    with path.open("rb") as file:
+        start = file.read(SAMPLE)
+    if start.startswith(GZIP):
+        return math.inf
+    return max(1.0, path.stat().st_size * start.count(b"\n") / len(start))
 
 
 def _arrays(block: Block) -> Iterator[tuple[str, NDArray[Any]]]:

@@ -74,12 +74,7 @@ def _matrix(
 
 def clamped(levels: int, odds: Fraction) -> Matrix:
     """A geometric variable around x, moved into 0 .. levels - 1; a step has odds ``odds`` to 1."""
-    check_sizes((levels,))
-    if levels > MOST_CLAMPED:
-        raise MethodError(
-            f"a clamped geometric channel on {levels} levels is too large to be written down; at "
-            f"most {MOST_CLAMPED} are possible: declare fewer, or leave --clamped away"
-        )
+    check_clamped(levels)
     a, b = odds.numerator, odds.denominator
 
     def weight(x: int, y: int) -> int:
@@ -179,6 +174,14 @@ def check_sizes(sizes: Sequence[int]) -> None:
         raise MethodError(
             f"a geometric channel on {cells} cells is too large to be written down; at most "
             f"{MOST_CELLS} are possible: declare fewer levels, or randomise the columns one by one"
+        )
+
+
+def check_clamped(levels: int) -> None:
+    if levels > MOST_CLAMPED:
+        raise MethodError(
+            f"a clamped geometric channel on {levels} levels is too large to be written down; at "
+            f"most {MOST_CLAMPED} are possible: declare fewer, or leave --clamped away"
         )
 
 

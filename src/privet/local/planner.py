@@ -1,9 +1,10 @@
 """Which blocks to ask people about: chosen from public facts, so nothing private depends on it.
 
 A larger block answers more questions at once, but the more cells it has the less of the truth is
-left in a report. The plan tries the rules of growing random blocks and keeps the one under which
-the evidence on a pair of attributes costs the fewest people. The blocks that were tried are
-written into the protocol, so people draw from a list whose probabilities are known exactly.
+left in a report. The plan tries all pairs, all triples, everything at once, and the rules of
+growing larger random blocks, and keeps what makes the evidence on a pair of attributes cost the
+fewest people. Its blocks are written into the protocol, so people draw from a list whose
+probabilities are known exactly.
 """
 
 from __future__ import annotations
@@ -20,13 +21,11 @@ from numpy.typing import NDArray
 
 from privet.local.bits import MOST
 from privet.local.blocks import Block
-from privet.local.channel import RandomizedResponse
-from privet.local.protocol import Protocol
 
 SEED = 20_231_114
 TRIED = 40  # how often a pair is met, on average, while rules are compared
 LISTED = 160  # and in the list that is written down
-MOST_BLOCKS = 5_000  # in that list, unless pairs would be missing
+MOST_BLOCKS = 5_000  # in that list, unless pairs would be missing; of triples there may be more
 SHARES = (0.3, 0.6, 1.0, 2.0)  # largest number of cells of a block, in units of exp(epsilon)
 
 Members = NDArray[np.bool_]  # (blocks, attributes)
@@ -53,7 +52,12 @@ def plan_blocks(sizes: Sequence[int], odds: Fraction) -> tuple[Block, ...]:
     tried = [_tried(sizes, odds, rule, orders) for rule in rules]
     if min(tried) >= cost(sizes, odds, best):
         return best
-    members = _listed(sizes, rules[int(np.argmin(tried))], draw)
+    listed = _blocks(_listed(sizes, rules[int(np.argmin(tried))], draw))
+    return min(listed, best, key=lambda blocks: cost(sizes, odds, blocks))
+
+
+def _blocks(members: Members) -> tuple[Block, ...]:
+    """Every different block once, as heavy as it is frequent."""
     found, counts = np.unique(members, axis=0, return_counts=True)
     blocks = [
         Block(attributes=tuple(np.flatnonzero(row).tolist()), weight=int(count))
@@ -87,16 +91,6 @@ def cost(sizes: Sequence[int], odds: Fraction, blocks: Sequence[Block]) -> float
     return _cost(sizes, odds, members, np.array([float(block.weight) for block in blocks]))
 
 
-def people_per_one(protocol: Protocol) -> float | None:
-    """The cost of a protocol, where what is left of the truth is one share per report."""
-    if protocol.family == "cell":
-        return cost(protocol.sizes, protocol.odds[0], protocol.blocks)
-    channels = protocol.channels if protocol.name == "component-wise" else ()
-    left = [float(c.attenuation) ** 2 for c in channels if isinstance(c, RandomizedResponse)]
-    pairs = [1 / (a * b) for a, b in combinations(left, 2)]
-    return float(np.mean(pairs)) if pairs else None
-
-
 def _cost(
     sizes: Sequence[int], odds: Fraction, members: Members, weights: NDArray[np.float64]
 ) -> float:
@@ -112,7 +106,7 @@ def _complete(sizes: Sequence[int], odds: Fraction) -> Iterator[tuple[Block, ...
     """Plans that need no drawing: all pairs, all triples, all attributes at once."""
     count = len(sizes)
     yield all_of(count, 2)
-    if count > 3 and math.comb(count, 3) <= MOST_BLOCKS:
+    if count > 3:
         yield all_of(count, 3)
     if count > 2 and math.prod(sizes) <= min(MOST, SHARES[-1] * odds):
         yield all_of(count, count)
@@ -121,8 +115,6 @@ def _complete(sizes: Sequence[int], odds: Fraction) -> Iterator[tuple[Block, ...
 def _rules(sizes: Sequence[int], odds: Fraction) -> Iterator[Rule]:
     """Rules that differ: no block has more attributes than the smallest ones give it room for."""
     smallest = sorted(sizes)
-    if math.comb(len(sizes), 3) > MOST_BLOCKS:
-        yield Rule(3, float(MOST))
     for share in SHARES:
         most = min(share * float(odds), float(MOST))
         room = sum(math.prod(smallest[:size]) <= most for size in range(1, len(sizes) + 1))

@@ -20,6 +20,7 @@ Split = Literal["equal", "levels"]
 
 MOST_PARITY_LEVELS = 6  # above, and above an epsilon of 1, blocks tell more
 SIGN_BIT_UP_TO = Fraction(3, 2)
+MOST_PEOPLE = 1e12  # for one without noise; as nobody has so many, such reports tell nothing
 BY_SUCCESS = ("component-wise", "combined", "geometric", "geometric-combined")
 
 
@@ -51,9 +52,25 @@ def plan_protocol(
     _check_options(name, success, split, clamped, norm)
     if epsilon is not None:
         order = Order(schema, check_epsilon(epsilon), split, clamped, norm)
-        return Protocol(name=name, schema=schema, epsilon=order.epsilon, **RECIPES[name](order))
+        body = RECIPES[name](order)
+        return _worth_it(Protocol(name=name, schema=schema, epsilon=order.epsilon, **body))
     assert success is not None
-    return _by_success(schema, name, probability(success), norm)
+    return _worth_it(_by_success(schema, name, probability(success), norm))
+
+
+def _worth_it(protocol: Protocol) -> Protocol:
+    """All columns together are refused where they tell nothing, and one pair of them would."""
+    if protocol.name != "combined":
+        return protocol
+    sizes, odds = protocol.sizes, protocol.odds[0]
+    needed = planner.cost(sizes, odds, protocol.blocks)
+    if needed > MOST_PEOPLE >= planner.cost(sizes, odds, planner.all_of(len(sizes), 2)):
+        raise MethodError(
+            f"all {len(sizes)} columns together have {math.prod(sizes):.3g} cells, of which "
+            f"reports with epsilon {float(protocol.epsilon):g} tell nothing: {needed:.2g} people "
+            f"would be worth one without noise; choose the protocol planned-block"
+        )
+    return protocol
 
 
 def best_name(schema: Schema, epsilon: Fraction | None) -> str:

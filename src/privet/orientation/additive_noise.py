@@ -48,12 +48,19 @@ SCORES = {
     "kendall": "Kendall's rank correlation of cause and residual",
     "spearman": "Spearman's rank correlation of cause and residual",
 }
-LOOK = Fraction(1, 10)  # of what a pair may spend, to see that its columns vary
+LOOK = Fraction(1, 10)  # of what a pair may spend, to see that its columns vary and depend
 CITE = "Kusner et al. 2016"
 FAILED = "no answer: it was not found stable"
 WHY_FAILED = (
     "a noisy test did not find that one record can change little about this score, so it was not "
     "released; more rows or a larger epsilon may help, and another method may need neither"
+)
+
+
+SMOOTH = (
+    "the regression is smoothed until one person can change little about it, and so leaves much of "
+    "the effect in the residuals: the direction is often wrong, however small the probability that "
+    "noise has turned it, and how often is not known"
 )
 
 
@@ -126,7 +133,7 @@ def holds_scores(score: str, releases: tuple[Release, ...]) -> bool:
 def judge_scores(
     score: str, schema: Schema, pair: Pair, releases: tuple[Release, ...], choices: Choices
 ) -> Orientation:
-    reason, notes = spread.seen(releases, schema)
+    reason, notes = _seen(releases, schema, choices)
     release = _score(score, releases)
     if release is None:
         return _unanswered(pair, notes)
@@ -143,6 +150,16 @@ def judge_scores(
         pair, forward - backward, flipped=flipped, reason=reason, notes=notes, forward=forward,
         backward=backward,
     )  # fmt: skip
+
+
+def _seen(
+    releases: tuple[Release, ...], schema: Schema, choices: Choices
+) -> tuple[str, tuple[str, ...]]:
+    """A reason against any answer, or none; and warnings, of a smooth regression as well."""
+    reason, notes = spread.seen(releases, schema, choices)
+    models = (getattr(release.query, "model", None) for release in releases)
+    smooth = any(isinstance(model, Anm) and model.ridge > published.RIDGE for model in models)
+    return reason, (SMOOTH, *notes) if smooth else notes
 
 
 def _score(score: str, releases: tuple[Release, ...]) -> Release | None:
@@ -210,7 +227,7 @@ def judge_quartiles(
     schema: Schema, pair: Pair, releases: tuple[Release, ...], choices: Choices
 ) -> Orientation:
     """log IQR(cause) + log IQR(residual) is smaller in the causal direction."""
-    reason, notes = spread.seen(releases, schema)
+    reason, notes = _seen(releases, schema, choices)
     told = next((r for r in releases if isinstance(r.query, Quartiles)), None)
     logs = dict(_logs(releases)) if told is None else _told_logs(told)
     if len(logs) < len(OF):
@@ -253,7 +270,7 @@ def _deviation(told: Release, schema: Schema) -> float:
     return sqrt(total)
 
 
-USES = frozenset({"ridge", "protect", "find_bounds"})
+USES = frozenset({"ridge", "find_bounds", "release"})
 WAYS = (
     *(
         Way(
@@ -261,13 +278,14 @@ WAYS = (
             summary=f"additive-noise model: {summary}",
             cite=CITE,
             private=True,
+            needs_rows=True,
             tested=score in RANKS,
             evidence=f"scores of anm-{score}",
             check=partial(check_scores, score),
             measure=partial(measure_scores, score),
             holds=partial(holds_scores, score),
             judge=partial(judge_scores, score),
-            uses=USES | {"release", "bandwidth"},
+            uses=USES | {"protect", "bandwidth"},
             published=partial(publish_scores, score),
         )
         for score, summary in SCORES.items()
@@ -277,12 +295,13 @@ WAYS = (
         summary="additive-noise model: interquartile ranges of cause and residual",
         cite=CITE,
         private=True,
+        needs_rows=True,
         evidence="quartiles of residuals",
         check=check_quartiles,
         measure=measure_quartiles,
         holds=holds_quartiles,
         judge=judge_quartiles,
-        uses=USES | {"release"},
+        uses=USES | {"protect"},
         published=publish_quartiles,
     ),
     Way(
@@ -290,12 +309,13 @@ WAYS = (
         summary="additive-noise model: interquartile ranges, if a noisy test finds them stable",
         cite=CITE,
         private=True,
+        needs_rows=True,
         tested=True,
         evidence="interquartile ranges of residuals",
         check=check_quartiles,
         measure=measure_ranges,
         holds=holds_quartiles,
         judge=judge_quartiles,
-        uses=USES | {"release"},
+        uses=USES,
     ),
 )

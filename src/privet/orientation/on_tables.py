@@ -17,7 +17,7 @@ from privet.orientation.asking import variance
 from privet.orientation.registry import Choices, Direction, Orientation, Pair, Way
 from privet.pair_queries import PairTable, Range, check_numeric, check_pair
 from privet.pairwise.judgement import WEAKEST, Noise, judge
-from privet.pairwise.on_table import bins_for, strength
+from privet.pairwise.on_table import Floats, bins_for, strength
 from privet.queries import Release
 from privet.schema import Schema
 from privet.trust.central import Curator
@@ -79,11 +79,9 @@ def judged(
     release = next(r for r in releases if isinstance(r.query, PairTable))
     query: PairTable = release.query
     found = judge(
-        release.values.reshape(query.bins, query.bins).astype(float),
-        rows=schema.rows if schema.rows_are_public else None,
-        noise=Noise(
-            variance=release.variance, gaussian=release.mechanism.startswith("Gaussian")
-        ),
+        counts(release),
+        rows=public_rows(schema),
+        noise=noise(release),
         rng=np.random.default_rng(choices.seed),
         method=method,
     )
@@ -107,6 +105,20 @@ def judged(
         reason=reason,
         notes=(*too_wide(query, wide, schema), *([DEPENDS] if method in UNITS else [])),
     )
+
+
+def counts(release: Release) -> Floats:
+    """Of a table, x in rows and y in columns."""
+    bins = release.query.bins
+    return release.values.reshape(bins, bins).astype(float)
+
+
+def noise(release: Release) -> Noise:
+    return Noise(variance=release.variance, gaussian=release.mechanism.startswith("Gaussian"))
+
+
+def public_rows(schema: Schema) -> int | None:
+    return schema.rows if schema.rows_are_public else None
 
 
 def too_wide(query: PairTable, wide: Sequence[bool], schema: Schema) -> tuple[str, ...]:

@@ -136,7 +136,8 @@ def chance(value: float) -> str:
 @dataclass(frozen=True, kw_only=True)
 class Way:
     """A way to orient pairs. ``uses`` are the special choices that it knows; ``counts`` says
-    that it needs to know about how many rows there are; ``holds`` whether it can judge these
+    that it needs to know about how many rows there are, ``needs_rows`` that it needs to know it
+    exactly, which must then be public; ``holds`` whether it can judge these
     releases of a pair, which must be ``evidence``. What is ``tested`` for stability takes a
     delta. ``published`` measures for the epsilon and delta that a paper would claim, with noise
     that is not private."""
@@ -153,6 +154,7 @@ class Way:
     reason: str = ""
     uses: frozenset[str] = frozenset()
     counts: bool = False
+    needs_rows: bool = False
     tested: bool = False
     published: Published | None = None
 

@@ -115,6 +115,16 @@ def judge(
     )
 
 
+def related(
+    table: Floats, *, rows: float | None, noise: Noise, rng: np.random.Generator
+) -> bool:
+    """Does a table, which may be too coarse to be judged, show that its columns depend on each
+    other? Of unrelated ones, one in twenty does."""
+    total = float(table.sum()) if rows is None else float(rows)
+    again = _Again(total=max(total, 0.0), public=rows is not None, noise=noise, rng=rng)
+    return _related(project(np.asarray(table, dtype=float), total), again, REPLICAS)
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Again:
     """How a table could be measured again."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from privet.orientation.registry import Orientation, chance, get
-from privet.report.page import badge, page, paragraphs, promise, safe, section, table
+from privet.report.page import badge, page, promise, safe, section, table
 
 if TYPE_CHECKING:
     from privet.orientations import Orientations
@@ -15,11 +15,10 @@ READING = (
     "A direction is claimed if one column of the pair causes the other by a model of the kind that "
     "the method looks for, and nothing unseen causes both. A score speaks for its direction; only "
     "their difference means anything. Turned by noise: the probability that the noise alone has "
-    "turned the answer. Wrong: the same for noise and chance in the rows together."
+    "turned its sign. "
 )
-HEADINGS = (
-    "pair", "score of -->", "score of <--", "difference", "turned by noise", "wrong", "remarks",
-)  # fmt: skip
+WRONG = "Wrong: the same for noise and chance in the rows together, if the model holds."
+NO_WRONG = "Of chance in the rows this method says nothing."
 
 
 def report(found: Orientations) -> str:
@@ -37,22 +36,33 @@ def report(found: Orientations) -> str:
 
 
 def _pairs(pairs: Sequence[Orientation]) -> str:
-    return table(map(safe, HEADINGS), map(_line, pairs)) + f'<p class="soft">{safe(READING)}</p>'
+    known = any(pair.wrong is not None for pair in pairs)
+    headings = (
+        "pair", *(f"score of {_mark(arrow)}" for arrow in ("-->", "<--")), "difference",
+        "turned by noise", *(["wrong"] if known else []), "remarks",
+    )  # fmt: skip
+    lines = (_line(pair, known) for pair in pairs)
+    reading = safe(READING + (WRONG if known else NO_WRONG))
+    return table(headings, lines) + f'<p class="soft">{reading}</p>'
 
 
-def _line(pair: Orientation) -> tuple[str, ...]:
-    told = pair.direction != "undecided"
-    mark = pair.direction if told else "?"
-    chances = (pair.flipped, pair.wrong) if told else (None, None)  # there is no doubt of no answer
+def _line(pair: Orientation, wrong: bool) -> tuple[str, ...]:
+    chances = (pair.flipped, pair.wrong) if wrong else (pair.flipped,)
+    mark = "?" if pair.direction == "undecided" else pair.direction
     reason = f"undecided: {pair.reason}" if pair.reason else ""
     remarks = [text for text in (reason, *pair.notes) if text]
     scores = (pair.forward, pair.backward, pair.difference)
     return (
-        f'{safe(pair.a)} <span class="mark">{safe(mark)}</span> {safe(pair.b)}',
+        f"{safe(pair.a)} {_mark(mark)} {safe(pair.b)}",
         *(_figure(value, "{:.3g}".format) for value in scores),
         *(_figure(value, chance) for value in chances),
-        paragraphs(remarks),
+        "<br>".join(map(safe, remarks)),
     )
+
+
+def _mark(arrow: str) -> str:
+    """An arrow that is not broken at the end of a line."""
+    return f'<span class="mark">{safe(arrow)}</span>'
 
 
 def _figure(value: float | None, spell: Callable[[float], str]) -> str:
