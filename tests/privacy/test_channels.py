@@ -17,12 +17,21 @@ from laws import categorical, fits, largest_ratio, law, log, numeric, rows_of
 
 from privet.errors import BudgetError, DataError, MethodError, PrivetError, SchemaError
 from privet.evidence.local_plan import people_per_one
-from privet.local import Matrix, Protocol, RandomizedResponse, geometric, plan_protocol, planner
+from privet.local import (
+    Matrix,
+    Protocol,
+    RandomizedResponse,
+    Randomizer,
+    geometric,
+    plan_protocol,
+    planner,
+)
 from privet.local import bits as bits_module
 from privet.local.bits import Bits, Law
 from privet.local.blocks import permutations
 from privet.local.channel import log_up, odds_below
 from privet.local.protocol import FAMILIES, centre
+from privet.local.recipes import worth_it
 from privet.local.tune import tune
 from privet.networks import load
 from privet.schema import Column, Schema
@@ -572,12 +581,16 @@ def test_what_no_protocol_can_serve_is_refused() -> None:
     with pytest.raises(MethodError, match="2\\^62"):
         plan_protocol(categorical(*(9,) * 20), 8, "combined")
     with pytest.raises(MethodError, match=r"37 columns .* 1.37e\+11 cells.* 4 .*planned-block"):
-        plan_protocol(categorical(*(2,) * 37), 4, "combined")
+        worth_it(plan_protocol(categorical(*(2,) * 37), 4, "combined"))
     with pytest.raises(MethodError, match="tell nothing"):
-        plan_protocol(categorical(*(2,) * 37), None, "combined", success=Fraction(2, 1 << 37))
-    assert plan_protocol(categorical(*(2,) * 37), None, "combined", success=0.5)
-    assert plan_protocol(categorical(*(2,) * 37), 30, "combined")
-    assert plan_protocol(categorical(2, 2, 2), 1e-12, "combined")  # no protocol would do
+        Randomizer(categorical(*(2,) * 37), 4, protocol="combined")
+    rare = Fraction(2, 1 << 37)
+    with pytest.raises(MethodError, match="tell nothing"):
+        worth_it(plan_protocol(categorical(*(2,) * 37), None, "combined", success=rare))
+    assert worth_it(plan_protocol(categorical(*(2,) * 37), None, "combined", success=0.5))
+    assert worth_it(plan_protocol(categorical(*(2,) * 37), 30, "combined"))
+    hopeless = plan_protocol(categorical(2, 2, 2), 1e-12, "combined")
+    assert worth_it(hopeless) is hopeless  # no protocol would do
     with pytest.raises(MethodError, match="4096"):
         plan_protocol(categorical(*(9,) * 4), 8, "geometric-combined")
     with pytest.raises(MethodError, match="at most 13"):

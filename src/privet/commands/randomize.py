@@ -106,6 +106,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _protocol(args: argparse.Namespace) -> Protocol:
     from privet.local import Protocol, plan_protocol
+    from privet.local.recipes import worth_it
     from privet.schema import Schema
 
     if args.protocol.endswith(".json"):
@@ -120,7 +121,7 @@ def _protocol(args: argparse.Namespace) -> Protocol:
         raise DataError("the columns are not described; give --schema FILE, or a protocol.json")
     if args.epsilon is None and args.success is None:
         raise DataError("give --epsilon E, the bound on all that one person sends, such as 4")
-    return plan_protocol(
+    planned = plan_protocol(
         Schema.load(args.schema),
         args.epsilon,
         args.protocol,
@@ -129,6 +130,7 @@ def _protocol(args: argparse.Namespace) -> Protocol:
         clamped=bool(args.clamped),
         norm=1 if args.norm is None else args.norm,
     )
+    return worth_it(planned)
 
 
 def _facts(protocol: Protocol, people: int | None) -> dict[str, Any]:

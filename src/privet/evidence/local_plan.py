@@ -28,7 +28,7 @@ from privet.evidence.plan import _noncentrality as noncentrality
 from privet.local.blocks import GRID, HALF
 from privet.local.channel import check_epsilon
 from privet.local.protocol import FAMILIES, NUMERIC, Protocol
-from privet.local.recipes import best_name, plan_protocol
+from privet.local.recipes import best_name, plan_protocol, worth_it
 from privet.prior import EFFECTS
 from privet.schema import Schema
 
@@ -96,7 +96,7 @@ def _line(
     try:
         if name == "geometric-combined":
             _check_grid(schema)
-        return line_of(plan_protocol(schema, epsilon, name), people, effect)
+        return line_of(worth_it(plan_protocol(schema, epsilon, name)), people, effect)
     except PrivetError as error:
         return LocalLine(protocol=name, refused=str(error))
 

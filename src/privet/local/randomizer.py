@@ -22,7 +22,7 @@ from privet.local.bits import Bits, Integers, Law, alike
 from privet.local.blocks import Block, cell, codes_of, make
 from privet.local.channel import RandomizedResponse
 from privet.local.protocol import Protocol
-from privet.local.recipes import plan_protocol
+from privet.local.recipes import plan_protocol, worth_it
 from privet.schema import Schema
 
 Reports = dict[str, Integers]
@@ -40,7 +40,7 @@ class Randomizer:
         self, source: Protocol | Schema, epsilon: Number | None = None, *, protocol: str = "auto"
     ) -> None:
         if isinstance(source, Schema):
-            source = plan_protocol(source, epsilon, protocol)
+            source = worth_it(plan_protocol(source, epsilon, protocol))
         elif epsilon is not None or protocol != "auto":
             raise MethodError("a protocol has its epsilon and its name; give a schema, or no more")
         self.protocol = source

@@ -53,13 +53,14 @@ def plan_protocol(
     if epsilon is not None:
         order = Order(schema, check_epsilon(epsilon), split, clamped, norm)
         body = RECIPES[name](order)
-        return _worth_it(Protocol(name=name, schema=schema, epsilon=order.epsilon, **body))
+        return Protocol(name=name, schema=schema, epsilon=order.epsilon, **body)
     assert success is not None
-    return _worth_it(_by_success(schema, name, probability(success), norm))
+    return _by_success(schema, name, probability(success), norm)
 
 
-def _worth_it(protocol: Protocol) -> Protocol:
-    """All columns together are refused where they tell nothing, and one pair of them would."""
+def worth_it(protocol: Protocol) -> Protocol:
+    """All columns together are refused where they tell nothing, and one pair of them would: for
+    whoever collects reports. (What papers do is planned as it is.)"""
     if protocol.name != "combined":
         return protocol
     sizes, odds = protocol.sizes, protocol.odds[0]
