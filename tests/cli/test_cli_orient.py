@@ -124,7 +124,7 @@ def test_lines_are_as_wide_as_the_terminal_and_whole_in_a_pipe(
     Ledger(home / "ledger.db").grant("people", epsilon=10)
     lines = run(*words).out.splitlines()
     about = [line for line in lines if line.startswith(("turned:", "age and pressure:"))]
-    assert len(about) == 2 and max(map(len, about)) <= 60
+    assert len(about) >= 2 and max(map(len, about)) <= 60
 
 
 def test_no_privacy_says_so_everywhere(home: Path, run: Run) -> None:
