@@ -6,7 +6,6 @@ until somebody confirms that it is public knowledge.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import math
 import re
@@ -16,6 +15,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from privet.delimited import records
 from privet.errors import DataError
 from privet.schema import CHOICE, Column, Schema, clean_name
 from privet.schema_text import READ, schema_to_toml, toml_text
@@ -160,8 +160,7 @@ def _header(path: Path) -> tuple[list[str], str]:
     if not line.strip():
         raise DataError(f"{str(path)!r} is empty; its first line must name the columns")
     delimiter = max(",\t;|", key=line.count)
-    cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
-    names = [cell.strip() for cell in cells]  # as the vault reads a header
+    names = [cell.strip() for cell in next(records([line], delimiter))]  # as the vault does
     twice = [name for name, times in Counter(names).items() if name and times > 1]
     if twice:
         raise DataError(

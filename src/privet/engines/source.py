@@ -15,11 +15,9 @@ as Latin-1.
 from __future__ import annotations
 
 import codecs
-import csv
 import gzip
 import io
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -28,6 +26,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from privet.delimited import records
 from privet.engines.cells import TYPES, Coded, as_array, as_texts
 from privet.errors import DataError
 from privet.schema import Schema, did_you_mean
@@ -172,9 +171,7 @@ def _csv(path: Path, wanted: tuple[str, ...]) -> CsvFile:
 
 
 def _split(line: str, delimiter: str) -> tuple[str, ...]:
-    with _any_field_size():
-        cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
-    return tuple(cell.strip() for cell in cells)
+    return tuple(cell.strip() for cell in next(records([line], delimiter)))
 
 
 def _columns(data: Mapping[Any, Any]) -> Frame:
@@ -209,11 +206,11 @@ class CsvFile:
         return None
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
-        with _text(self.path) as file, _any_field_size():
+        with _text(self.path) as file:
             file.readline()
-            rows = csv.reader(file, delimiter=self.delimiter, skipinitialspace=True)
-            records = (row for row in rows if row or len(self.header) == 1)
-            while block := list(islice(records, BLOCK_ROWS)):
+            rows = records(file, self.delimiter)
+            kept = (row for row in rows if row or len(self.header) == 1)
+            while block := list(islice(kept, BLOCK_ROWS)):
                 yield {
                     f"c{i}": as_texts([row[i] if i < len(row) else None for row in block])
                     for i in positions
@@ -320,13 +317,3 @@ def _text(path: Path) -> io.TextIOWrapper:
 def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeDecodeError)
     return error.object[error.start : error.end].decode("latin-1"), error.end
-
-
-class _any_field_size:
-    """Lifts the limit of Python's csv reader, so that a long cell is no error."""
-
-    def __enter__(self) -> None:
-        self._limit = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-
-    def __exit__(self, *_: object) -> None:
-        csv.field_size_limit(self._limit)

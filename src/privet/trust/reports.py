@@ -6,7 +6,6 @@ person; a file that mixes protocols is refused. Nothing that stands in a file is
 
 from __future__ import annotations
 
-import csv
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.delimited import records
 from privet.errors import DataError
 from privet.evidence.local_counts import LeftOut
 from privet.local.protocol import Protocol
@@ -176,8 +176,8 @@ def _parts(path: Path) -> Iterator[Mapping[str, NDArray[Any]]]:
 def _header(path: Path) -> tuple[str, ...]:
     try:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            return tuple(name.strip() for name in next(csv.reader(file), []))
-    except (OSError, csv.Error):
+            return tuple(name.strip() for name in next(records(file, ","), []))
+    except OSError:
         raise DataError(
             f"{str(path)!r} is neither a Parquet file nor a CSV file; give the reports "
             f"that `privet randomize` wrote"
