@@ -309,3 +309,25 @@ def test_some_junk_stops_no_collection(tmp_path: Path) -> None:
     lines = [*([(protocol.id, mask, 0)] * 50), *([("junk", "", "")] * 40)]
     query = collect(write(tmp_path / "r.csv", ("protocol", "block", "cell"), lines), protocol).query
     assert query.left_out == LeftOut(malformed=40) and sum(query.people) == 50
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("named", [False, True])
+def test_the_order_of_reports_is_no_matter(name: str, named: bool, tmp_path: Path) -> None:
+    """Reports come in a secret order; copies of a person's report, wherever they stand, are one."""
+    protocol = protocol_of(name)
+    reports = with_id(protocol, made(protocol))
+    if named:
+        people = np.array([f"p{i}" for i in range(PEOPLE)], dtype=object)
+        reports |= {"person": people}
+        reports = {n: np.concatenate([column, column[:50]]) for n, column in reports.items()}
+    lines = list(zip(*(column.tolist() for column in reports.values()), strict=True))
+    orders = (lines, lines[::-1], sorted(lines, key=repr), lines[9:])
+    first, *others, fewer = (
+        collect(write(tmp_path / "r.csv", list(reports), order), protocol) for order in orders
+    )
+    assert first.query.left_out == LeftOut(repeated=50 * named)
+    for other in others:
+        assert other.query == first.query
+        assert np.asarray(other.values).tolist() == np.asarray(first.values).tolist()
+    assert fewer.query != first.query

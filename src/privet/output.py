@@ -9,45 +9,56 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shlex
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from privet.errors import OutputError
+from privet.scratch import OnNote, held_folder, ignore, sweep
 
 NOTE = "privet: "  # how a note on an error begins that the command line may show
 RESCUED = "rescued-"
 FILES = ("graph.json", "certificate.json", "evidence.json", "graph.svg", "report.html")
+EVIDENCE = "evidence.json"  # what has been paid for
 PAIRS = "orientation.json"  # in the place of a graph, if pairs were asked for
 OTHERS = "others"  # the folder of further graphs
 
 
 class Stage:
     """A folder in the making. Leaving the block well moves its files into place; leaving it by
-    an error removes them, but for the file that ``keep`` names, which has been paid for."""
+    an error removes them, but for the file that ``keep`` names, which has been paid for. What
+    a killed run for the same folder left is swept away first, and ``on_note`` told of it."""
 
     def __init__(
-        self, folder: str | Path, *, force: bool = False, command: str = "discover"
+        self,
+        folder: str | Path,
+        *,
+        force: bool = False,
+        command: str = "discover",
+        on_note: OnNote = ignore,
     ) -> None:
         self.folder = Path(folder)
         self._force = force
         self._command = command
+        self._on_note = on_note
+        self._held = ExitStack()  # the lock on the folder in the making
         self._kept: str | None = None
         self._made: list[Path] = []
 
     def __enter__(self) -> Self:
         try:
             with _explained(self.folder):
+                whole = Path(os.path.abspath(self.folder))
+                for home in (whole.parent, self.folder):
+                    sweep(home, whole.name, self._on_note, paid=EVIDENCE)
                 self._check()
                 self._inside = self.folder.exists()
                 home = self.folder if self._inside else self._parent()
-                self.path = home / f".privet-{secrets.token_hex(6)}"
-                self.path.mkdir()
+                self.path = self._held.enter_context(held_folder(home, whole.name))
         except BaseException:
             self._remove_parents()
             raise
@@ -75,13 +86,14 @@ class Stage:
         error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        if error is None:
-            self._move()
-        elif self._kept is not None:
-            self._rescue(self._kept, error)
-        else:
-            shutil.rmtree(self.path, ignore_errors=True)
-            self._remove_parents()
+        with self._held:
+            if error is None:
+                self._move()
+            elif self._kept is not None:
+                self._rescue(self._kept, error)
+            else:
+                shutil.rmtree(self.path, ignore_errors=True)
+                self._remove_parents()
 
     def _rescue(self, name: str, error: BaseException) -> None:
         """The paid file, under a name of its own so that it passes for no older run's."""

@@ -22,7 +22,7 @@ FILES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
 # From the ground up. A file may import from lower layers and from its own package, never from
 # above. An entry is a file or a package; the longest that matches counts.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "prior"),
+    ("errors", "prior", "scratch", "delimited"),
     ("graph", "output"),
     ("schema", "schema_text", "contrasts", "accounting"),
     ("account", "ledger_file", "queries", "statistics", "ridge", "pairwise", "mechanisms",
@@ -63,7 +63,7 @@ PRIVATE_SIDE = (
     "tested_queries", "vault", "ledger",
     "ledger_file", "engines", "local.answers", "local.bits", "local.blocks", "local.channel",
     "local.files", "local.geometric", "local.levels", "local.protocol", "local.randomizer",
-    "local.recipes",
+    "local.recipes", "local.shuffle", "delimited",
 )  # fmt: skip
 LONGEST_FILE = 400
 

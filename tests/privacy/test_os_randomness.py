@@ -21,10 +21,12 @@ from test_channels import OPTIONS, SMALL
 from privet.errors import DataError, MethodError
 from privet.local import Matrix, RandomizedResponse, Randomizer, bits, blocks, plan_protocol
 from privet.local.bits import Bits, Law
+from privet.local.shuffle import random_order
 
 SAMPLING: list[Any] = [
     Bits, Law, bits.alike, RandomizedResponse.sample, RandomizedResponse._coin.func, Matrix.sample,
     Matrix._laws.func, Randomizer, blocks.make, blocks.cell, blocks.codes_of, blocks.permutations,
+    random_order,
 ]  # fmt: skip
 INEXACT = {"float", "float32", "float64", "log", "exp", "sqrt", "random", "default_rng", "Random",
            "matrix", "epsilon_ldp", "round", "rint"}  # fmt: skip

@@ -23,6 +23,7 @@ from privet.commands.show import (
     printable,
     rows,
     table,
+    teller,
 )
 from privet.errors import BudgetError, DataError, MethodError
 
@@ -112,7 +113,8 @@ def run(args: argparse.Namespace) -> None:
     from privet.output import Stage
 
     _check_combination(args)
-    with Stage(args.output, force=args.force) as stage, progress(args) as on_step:
+    stage = Stage(args.output, force=args.force, on_note=teller(args))
+    with stage, progress(args) as on_step:
         found, files = _discover(args, stage, on_step)
     if args.json:
         _print_json(found, files)

@@ -18,6 +18,7 @@ from privet.commands.show import (
     printable,
     rows,
     table,
+    teller,
 )
 from privet.errors import BudgetError, DataError, MethodError
 
@@ -82,7 +83,7 @@ def run(args: argparse.Namespace) -> None:
     from privet.output import Stage
 
     _check_combination(args)
-    stage = Stage(args.output, force=args.force, command="orient")
+    stage = Stage(args.output, force=args.force, command="orient", on_note=teller(args))
     with stage, progress(args) as on_step:
         found, files = _orient(args, stage, on_step)
     if args.json:

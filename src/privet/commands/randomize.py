@@ -16,6 +16,7 @@ from privet.commands.show import (
     printable,
     rows,
     table,
+    teller,
 )
 from privet.errors import DataError
 
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace) -> None:
     with progress(args) as on_step:
         done = randomize_file(
             args.answers, protocol, args.output, person=args.person, force=args.force,
-            on_step=on_step,
+            on_step=on_step, on_note=teller(args),
         )  # fmt: skip
     if args.quiet:
         return

@@ -6,7 +6,7 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,16 @@ def rows(made: Table, *lines: tuple[object, ...]) -> Table:
     for line in lines:
         made.add_row(*(Text(printable(cell)) for cell in line))
     return made
+
+
+def teller(args: argparse.Namespace) -> Callable[[str], None]:
+    """Notes go to standard error, each on a line, unless nothing is to be printed."""
+
+    def tell(note: str) -> None:
+        if not args.quiet:
+            print(f"privet: {printable(note)}", file=sys.stderr)
+
+    return tell
 
 
 def printable(value: object) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import math
 import os
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,9 +20,12 @@ from numpy.typing import NDArray
 
 from privet.engines.source import Block, Source, open_source
 from privet.errors import DataError, OutputError
+from privet.local.bits import Bits
 from privet.local.protocol import RESERVED, Protocol
 from privet.local.randomizer import Randomizer, named
+from privet.local.shuffle import Columns, shuffled
 from privet.schema import did_you_mean
+from privet.scratch import OnNote, ignore, private_folder, sweep
 
 PROTOCOL_FILE = "protocol.json"
 KINDS = (".csv", ".parquet")
@@ -31,7 +33,6 @@ KINDS = (".csv", ".parquet")
 GZIP = b"\x1f\x8b"
 SAMPLE = 1 << 20  # bytes from which the number of lines is guessed
 
-Columns = dict[str, NDArray[Any]]  # of a block of reports
 OnStep = Callable[[str, float], None]  # what was done, and its share of the work
 
 
@@ -52,12 +53,15 @@ def randomize_file(
     person: str | None = None,
     force: bool = False,
     on_step: OnStep = lambda _what, _share: None,
+    on_note: OnNote = ignore,
 ) -> Written:
-    """One report per row of a CSV file, and the protocol beside the reports.
+    """One report per row of a CSV file in a secret random order, and the protocol beside them.
 
     ``person`` names the column that says whose row it is; with it, memory grows by some 300 bytes
     per person, to know who has reported. Rows without such a name are different people.
+    ``on_note`` is told of what a killed run for the same output left, which is removed.
     """
+    sweep(Path(output).parent, Path(output).name, on_note)
     names = ("protocol", *(() if person is None else ("person",)), *protocol.report_columns)
     reports = _checked(Path(output), protocol, names, force)
     source, positions = open_source(Path(answers), protocol.schema)
@@ -70,11 +74,11 @@ def randomize_file(
     folder = reports.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".privet-") as scratch:
-            made = Path(scratch) / reports.name
-            rows = write(names, blocks, made)
-            (Path(scratch) / PROTOCOL_FILE).write_text(protocol.to_json(), encoding="utf-8")
-            os.replace(Path(scratch) / PROTOCOL_FILE, folder / PROTOCOL_FILE)
+        with private_folder(folder, reports.name) as scratch:
+            made = scratch / reports.name
+            rows = write(names, shuffled(names, blocks, scratch / "shards", Bits()), made)
+            (scratch / PROTOCOL_FILE).write_text(protocol.to_json(), encoding="utf-8")
+            os.replace(scratch / PROTOCOL_FILE, folder / PROTOCOL_FILE)
             os.replace(made, reports)
     except OSError as error:
         raise OutputError(
@@ -134,14 +138,14 @@ def _blocks(
                 people = [named(text) for text in cells[f"c{person}"]]
                 made["person"] = _objects(people)
             yield made | randomizer.report_texts(texts, people)
-    except (OSError, EOFError, csv.Error, zlib.error):
+    except (OSError, EOFError, zlib.error):
         raise DataError(
             "the answers could not be read to their end; check that the file is complete"
         ) from None
 
 
 def _watched(blocks: Iterator[Columns], lines: float, on_step: OnStep) -> Iterator[Columns]:
-    """The blocks, told about once they are written."""
+    """The blocks, told about once they are out of hand."""
     rows = 0
     on_step("randomising", 0.0)
     for block in blocks:

@@ -62,11 +62,13 @@ class Randomizer:
     def report_texts(
         self, columns: Sequence[Sequence[str | None]], people: Sequence[str | None] | None = None
     ) -> Reports:
-        """Reports of many rows, from the texts of every column in the order of the schema."""
+        """Reports of many rows, from the texts of every column in the order of the schema. They
+        come in the order of the rows, which may tell what the answers were: whoever sends
+        them on together shuffles them first, as ``local.files.randomize_file`` does."""
         return self.report_codes(self._answers.of_columns(columns), people)
 
     def report_codes(self, codes: Integers, people: Sequence[str | None] | None = None) -> Reports:
-        """Reports of many rows, from an array (people, attributes) of codes."""
+        """Reports of many rows, in their order, from an array (people, attributes) of codes."""
         codes = self._checked(codes)
         if people is None:
             return self._fresh(codes)
