@@ -501,6 +501,10 @@ def test_a_refused_question_costs_nothing() -> None:
         vault.tested(Clear(), half, half, 2 * MILLIONTH)
     with pytest.raises(BudgetError, match="between 0 and 1"):
         vault.tested(Clear(), half, half, Fraction(0))
+    tiny = Laplace(epsilon=Fraction(1, 2**53))
+    for test, answer in ((tiny, half), (half, tiny)):
+        with pytest.raises(BudgetError, match=r"at most 2\^52"):
+            vault.tested(Clear(), test, answer, MILLIONTH)
     with pytest.raises(BudgetError, match="needs delta > 0"):
         vault.tested(Clear(), half, Gaussian(rho=TENTH), MILLIONTH)
     with pytest.raises(BudgetError, match="exact answer is not private"):
