@@ -1,7 +1,7 @@
 """The vault: the only code that holds rows, behind four doors.
 
 Each door does the same five things in the same order: check the question against the schema,
-charge the ledger (which may refuse), compute the exact integer answer, blur it, hand it out.
+charge the ledger (which may refuse), compute the answer in whole numbers, blur it, hand it out.
 Rows are read after the first charge and never leave: no attribute, text, copy or pickle of a
 vault shows them, and no error depends on a cell. What is promised about a person's rows rests
 on this file, ``queries.py``, ``mechanisms.py``, ``ledger.py`` and ``engines/``.

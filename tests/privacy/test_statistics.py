@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from inspect import getsource
 from itertools import chain, combinations, permutations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -463,3 +465,15 @@ def test_one_record_can_turn_a_correlation_round() -> None:
     assert correlation([*still, (1, 1)]) - correlation([*still, (1, -1)]) > 1.999
     tiny = [*still, (0.01, 0.01)]
     assert correlation(tiny) - correlation([*tiny, (1, -1)]) > 1.99
+
+
+def test_the_promise_says_which_statistics_are_rounded() -> None:
+    """Those that come from floats; all others are whole numbers throughout."""
+    root = Path(__file__).parents[2]
+    floats = {name for name, made in STATISTICS.items() if "_rounded(" in getsource(made)}
+    assert floats == {"t2", "g2"}
+    promise = (root / "docs" / "promise.md").read_text(encoding="utf-8")
+    assert "all statistics are exact" not in promise
+    lines = [line for line in promise.splitlines() if line.startswith("| T2 and G² |")]
+    lines += [line for line in promise.splitlines() if line.startswith("| HSIC and its root |")]
+    assert len(lines) == 2 and all("proofs/" in line for line in lines)

@@ -549,10 +549,10 @@ EPSILON, DELTA, RUNS = Fraction(2), Fraction(1, 20), 3000
 def given_away(no: int, yes: int, question: Clear) -> int:
     """In how many of the runs the door tells the majority apart from its opposite."""
     one, rows, told = Laplace(epsilon=EPSILON), counted(no, yes), 0
-    for start in range(0, RUNS, 10):
-        run = begin(Ledger(":memory:"), 100, 0, 10 * DELTA)
+    for _ in range(0, RUNS, 2):
+        run = begin(Ledger(":memory:"), 100, 0, 2 * DELTA)
         vault = Opened(rows, run)
-        for _ in range(start, min(start + 10, RUNS)):
+        for _ in range(2):
             _, found = vault.tested(question, one, one, DELTA)
             told += found is not None and found.values[0] > HIGH // 2
     return told
