@@ -1,4 +1,4 @@
-"""A delta that is no promise: refused above 0.1, and a warning above one over the number of rows."""
+"""A delta that is no promise is refused; one above one over the number of rows is warned of."""
 
 from __future__ import annotations
 
