@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from privet.statistics import MOST_ROWS, NARROW, STATISTICS, UNIT
+from privet.schema import MOST_ROWS
+from privet.statistics import NARROW, STATISTICS, UNIT
 
 Integers = NDArray[np.int64]
 

@@ -20,6 +20,7 @@ from privet.accounting import (
     currency_for,
     epsilon_of,
     exchange,
+    refuse_large_delta,
 )
 from privet.errors import BudgetError
 
@@ -40,6 +41,17 @@ class Budget:
         """The exact budget, or a refusal."""
         eps, dlt = check_budget(epsilon, delta)
         return Budget(epsilon=eps, delta=dlt, test_delta=check_test_delta(test_delta, dlt))
+
+    @staticmethod
+    def asked(epsilon: Number, delta: Number, test_delta: Number = 0) -> Budget:
+        """``of``, if its whole delta is small enough to be a promise."""
+        budget = Budget.of(epsilon, delta, test_delta)
+        refuse_large_delta(budget.delta + budget.test_delta, budget.named_delta)
+        return budget
+
+    @property
+    def named_delta(self) -> str:
+        return "delta, with the delta for tests," if self.test_delta else "delta"
 
     @property
     def amount(self) -> Fraction:

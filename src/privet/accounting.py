@@ -40,6 +40,7 @@ Currency = Literal["zcdp", "pure"]
 Number = int | float | Fraction
 
 SMALLEST, LARGEST = Fraction(1, 10**12), Fraction(10**12)
+LARGEST_DELTA = Fraction(1, 10)  # that anybody may ask for; ledgers of old may hold a larger one
 DIGITS = 100
 ORDERS = (-40.0, 80.0)  # the search for an order runs over ln(alpha - 1) in this range
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -75,6 +76,33 @@ def check_test_delta(test_delta: Number, delta: Fraction) -> Fraction:
             f"for no tests"
         )
     return exact
+
+
+def check_asked(epsilon: Number, delta: Number) -> tuple[Fraction, Fraction]:
+    """``check_budget`` of what somebody asks for: a delta that is no promise is refused, too."""
+    budget = check_budget(epsilon, delta)
+    refuse_large_delta(budget[1])
+    return budget
+
+
+def refuse_large_delta(delta: Fraction, what: str = "delta") -> None:
+    if delta > LARGEST_DELTA:
+        raise BudgetError(
+            f"{what} is {float(delta):g}, but it must be at most {float(LARGEST_DELTA):g}: with so "
+            f"much probability nothing at all is promised; choose one far below 1 / (number of "
+            f"people), such as 1e-6, or 0 for pure privacy"
+        )
+
+
+def weak_delta(delta: float, rows: int | None) -> tuple[str, ...]:
+    """A warning, if this delta promises nothing to some person among so many (public) rows."""
+    if rows is None or Fraction(repr(float(delta))) * rows <= 1:
+        return ()
+    return (
+        f"delta {delta:g} is above 1 / {rows}, one over the number of rows; such a promise is kept "
+        f"even if one row is published as it is. Choose a delta far below that, such as "
+        f"1e-{len(str(rows)) + 2}.",
+    )
 
 
 def _as_typed(value: object) -> Fraction | None:

@@ -14,9 +14,9 @@ from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import TYPE_CHECKING, Any
 
 from privet.account import shorten, total_delta
-from privet.accounting import epsilon_of
+from privet.accounting import epsilon_of, weak_delta
 from privet.errors import EvidenceError
-from privet.schema import CHOICE, Adjacency, Schema
+from privet.schema import CHOICE, MOST_ROWS, Adjacency, Schema
 
 if TYPE_CHECKING:
     from privet.account import Account, Entry
@@ -47,6 +47,11 @@ class Certificate(Mapping[str, Any]):
     def local(self) -> bool:
         """Whether the promise was kept by each person's own device."""
         return self.facts.get("trust") == "local"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes the promise weak."""
+        return tuple(self.facts.get("warnings", ()))
 
     def to_json(self) -> str:
         return json.dumps(dict(self.facts), indent=2, ensure_ascii=False) + "\n"
@@ -80,7 +85,7 @@ class Certificate(Mapping[str, Any]):
             )
         else:
             lines.append("Ledger: in memory only, so later runs will not know of this one.")
-        return tuple(lines)
+        return (*lines, *(f"Careful: {text}" for text in self.warnings))
 
     def _lines_of_reports(self) -> tuple[str, ...]:
         told, levels = self["reports"], self["levels"]
@@ -136,6 +141,7 @@ def of_run(
                 "left_epsilon": account.left_epsilon,
             },
             "reused": False,
+            "warnings": list(weak_delta(run.promised_delta, schema.rows)),
             "assumptions": _assumptions(schema, durable),
         }
     )
@@ -365,7 +371,7 @@ def _assumptions(schema: Schema, durable: bool) -> list[str]:
         f"everything {'else ' if found else ''}in the schema (columns, kinds, levels, bounds, "
         f"knowledge) was known without looking at the rows",
         f"no person has more than {rows} row{'s' if rows > 1 else ''} in the table; a row is a "
-        f"parsed record",
+        f"parsed record; the table has at most {MOST_ROWS} rows",
         f"the name {schema.name!r} stands for this table, and whatever else is released about "
         f"the same people is charged under the same name in the same ledger",
         "whoever runs Privet may see the rows, and the computer, its storage and its libraries "
@@ -374,8 +380,9 @@ def _assumptions(schema: Schema, durable: bool) -> list[str]:
     ]
     if schema.adjacency is Adjacency.REPLACE_ONE:
         found.insert(
-            -2, f"the number of rows, {schema.rows}, is public knowledge, and the table has as many"
-        )
+            -2, f"the number of rows, {schema.rows}, is public knowledge (if the table has another "
+            "number, answers may be wrong, but the promise holds)"
+        )  # fmt: skip
     if not durable:
         found.append("nothing else is released about these people: this ledger was in memory only")
     return found

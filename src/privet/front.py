@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from privet.accounting import check_budget
+from privet.accounting import check_asked
 from privet.errors import BudgetError, DataError, EvidenceError, SchemaError
 from privet.evidence import file as evidence_file
 from privet.evidence.file import Saved
@@ -104,7 +104,7 @@ def check_budget_options(epsilon: float | None, delta: float | None, private: bo
             "there is no epsilon; give one, such as --epsilon 1 (smaller is more private), or "
             "--no-privacy to compute without protection"
         )
-    check_budget(epsilon, USUAL_DELTA if delta is None else delta)
+    check_asked(epsilon, USUAL_DELTA if delta is None else delta)
 
 
 def check_data(data: object) -> None:

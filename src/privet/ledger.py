@@ -62,7 +62,7 @@ class Ledger:
         self, dataset: str, *, epsilon: Number, delta: Number, test_delta: Number = 0
     ) -> None:
         """Set the cap of a data set that has none."""
-        cap = Budget.of(epsilon, delta, test_delta)
+        cap = Budget.asked(epsilon, delta, test_delta)
         with self._transaction() as db:
             if old := _account(db, dataset):
                 raised = max(float(cap.epsilon), old.epsilon), max(float(cap.delta), old.delta)
@@ -92,7 +92,8 @@ class Ledger:
         with self._transaction() as db:
             old = _account(db, dataset)
             assert old is not None  # caps are never removed
-            cap = Budget.of(
+            same = delta is None and test_delta is None  # of a ledger of old it may be large
+            cap = (Budget.of if same else Budget.asked)(
                 epsilon,
                 old.budget.delta if delta is None else delta,
                 old.test_delta if test_delta is None else test_delta,
@@ -136,7 +137,7 @@ class Ledger:
     ) -> Run:
         """Reserve the whole budget of a run, or refuse. A data set without a cap gets this
         budget as its cap. ``unit`` (``Schema.unit``) must be that of the runs before."""
-        asked = Budget.of(epsilon, delta, test_delta)
+        asked = Budget.asked(epsilon, delta, test_delta)
         identity, now = secrets.token_hex(8), datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction() as db:
             account = _account(db, dataset)

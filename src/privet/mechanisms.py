@@ -3,9 +3,13 @@
 Everything runs on OpenDP's exact samplers over 64-bit integers, so there is no floating-point
 noise to attack (Mironov 2012): the discrete laws are sampled with big rationals, and OpenDP takes
 the scale, a float, as the exact rational that it is. Scales are rounded up, so a price always
-covers the noise. Results beyond 64 bits saturate, which is post-processing. Older releases of
-OpenDP drew biased noise (its issue 2638), so the lower bound on its version is part of the
-promise; tests/privacy/test_mechanisms.py holds every law against its formula.
+covers the noise. OpenDP saturates a sum of number and noise at 64 bits. That is post-processing of
+the sum, but a false figure, and noise that was saturated before a number is added to it is no
+noise at all. So scales above ``LARGEST_SCALE`` are refused, before anything is charged, and noise
+that is drawn by itself (``_noise``) has no end. Selection has no scale that is too large: OpenDP
+compares real numbers there. Older releases of OpenDP drew biased noise (its issue 2638), so the
+lower bound on its version is part of the promise; tests/privacy/test_mechanisms.py holds every
+law against its formula.
 
 Each mechanism knows its price in either currency (``accounting.Currency``). The proofs are in
 proofs/gaussian.md, laplace.md, selection.md and above-threshold.md.
@@ -32,6 +36,10 @@ Integers = NDArray[np.int64]
 
 BLOCK = 10_000  # draws per thread; OpenDP takes about 10 microseconds for each
 FIRST_BATCH = 2  # draws ahead of a sieve at first; each further batch is twice as large
+# Noise of this scale reaches 2^62 with probability exp(-1024), less than 2^-1400; so a number of
+# up to 2^62 and its noise stay within 64 bits (proofs/laplace.md, gaussian.md).
+LARGEST_SCALE = 2.0**52
+END = 2**63 - 1  # where OpenDP's integers end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +64,11 @@ class Gaussian:
         return Fraction(self.rho)
 
     def scale(self, l2_squared: int) -> float:
-        return smallest_root(l2_squared / (2 * Fraction(self.rho)))
+        _check_sensitivity(l2_squared)
+        return _bounded(smallest_root(l2_squared / (2 * Fraction(self.rho))))
 
     def perturb(self, exact: Integers, l2_squared: int) -> tuple[Integers, float]:
         """The noisy integers, and the variance of each."""
-        _check_sensitivity(l2_squared)
         if l2_squared == 0:
             return exact.copy(), 0.0
         scale = self.scale(l2_squared)
@@ -86,11 +94,11 @@ class Laplace:
         return epsilon if currency == "pure" else epsilon**2 / 2
 
     def scale(self, l1: int) -> float:
-        return float_up(l1 / Fraction(self.epsilon))
+        _check_sensitivity(l1)
+        return _bounded(float_up(l1 / Fraction(self.epsilon)))
 
     def perturb(self, exact: Integers, l1: int) -> tuple[Integers, float]:
         """The noisy integers, and the variance of each."""
-        _check_sensitivity(l1)
         if l1 == 0:
             return exact.copy(), 0.0
         scale = self.scale(l1)
@@ -174,20 +182,20 @@ class AboveThreshold:
 
     def scales(self, sensitivity: int) -> tuple[float, float]:
         """Of the threshold's noise and of each score's noise."""
+        _check_sensitivity(sensitivity)
         share = Fraction(round(1024 / (1 + (2 * self.positives) ** (2 / 3))) or 1, 1024)
         for_threshold = self.epsilon * share
         for_scores = self.epsilon - for_threshold
         return (
-            float_up(sensitivity / for_threshold),
-            float_up(2 * self.positives * sensitivity / for_scores),
+            _bounded(float_up(sensitivity / for_threshold)),
+            _bounded(float_up(2 * self.positives * sensitivity / for_scores)),
         )
 
     def start(self, threshold: int, sensitivity: int) -> Sieve:
         """Begin a run; the caller has paid for all of it."""
-        _check_sensitivity(sensitivity)
         for_threshold, for_scores = self.scales(sensitivity)
-        noisy = _laplace(for_threshold)([threshold])[0]
-        return Sieve(noisy, for_scores, self.positives)
+        (noise,) = _noise(for_threshold, 1)
+        return Sieve(threshold + noise, for_scores, self.positives)
 
 
 class Sieve:
@@ -225,7 +233,7 @@ class Sieve:
 
     def _noise(self) -> int:
         if not self._ahead:
-            self._ahead = list(_laplace(self._scale)([0] * self._batch))
+            self._ahead = _noise(self._scale, self._batch)
             self._batch = min(2 * self._batch, BLOCK)
         return self._ahead.pop()
 
@@ -239,6 +247,9 @@ class Exact:
     def cost(self, currency: Currency) -> Fraction:
         return Fraction(0)
 
+    def scale(self, sensitivity: int) -> float:
+        return 0.0
+
     def perturb(self, exact: Integers, sensitivity: int = 0) -> tuple[Integers, float]:
         return exact.copy(), 0.0
 
@@ -248,7 +259,7 @@ def smallest_root(square: Fraction) -> float:
     root = math.sqrt(square)
     while Fraction(root) ** 2 < square:
         root = math.nextafter(root, math.inf)
-    while Fraction(below := math.nextafter(root, 0)) ** 2 >= square:
+    while root > 0 and Fraction(below := math.nextafter(root, 0)) ** 2 >= square:
         root = below
     return root
 
@@ -281,6 +292,17 @@ def _check_sensitivity(value: int) -> None:
         raise MethodError(f"a sensitivity is {value}, but it must be 0 or more")
 
 
+def _bounded(scale: float) -> float:
+    """The scale, or a refusal. All scales pass here, and the vault asks before it charges."""
+    if scale > LARGEST_SCALE:
+        raise BudgetError(
+            f"this budget is so small that its noise would have the scale {scale:.3g}, but a scale "
+            f"must be at most 2^52 (4.5e15), so that noisy numbers fit 64 bits; give a larger "
+            f"budget (epsilon), or ask fewer questions"
+        )
+    return scale
+
+
 def _integers(values: Integers) -> list[int]:
     if values.dtype.kind not in "iu":
         raise MethodError(f"noise is added to integers only, not to {values.dtype}; round first")
@@ -299,6 +321,21 @@ def _add_noise(measurement: Any, exact: Integers) -> Integers:
             noisy = list(pool.map(measurement, blocks))
     flat = np.array([value for block in noisy for value in block], dtype=np.int64)
     return flat.reshape(exact.shape)
+
+
+def _noise(scale: float, count: int) -> list[int]:
+    """Laplace noise by itself, without an end: what lies at the end of 64 bits or beyond is drawn
+    on from there, which the law, having no memory, allows (proofs/above-threshold.md)."""
+    drawn = _laplace(scale)([0] * count)
+    return [value if abs(value) < END else _beyond(value, scale) for value in drawn]
+
+
+def _beyond(end: int, scale: float) -> int:
+    size, more = END, END
+    while not 0 <= more < END:
+        (more,) = _laplace(scale)([0])
+        size += max(more, 0)
+    return size if end > 0 else -size
 
 
 @lru_cache(maxsize=1)

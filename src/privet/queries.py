@@ -1,7 +1,9 @@
 """What may be asked of rows, as frozen data, and how much one person can change the answer.
 
-A query knows its sensitivity in integers from the schema alone, and how to compute its exact
-integer answer from ``Rows``. It never holds rows. Under ``add-remove`` one record is added or
+A query knows its sensitivity in integers from the schema alone, and how to compute its integer
+answer from ``Rows``: exactly, as all in this file do, or rounded from a real number (T2, G², HSIC),
+and then what floating point and rounding may add is part of its sensitivity. No query trusts the
+declared number of rows. It never holds rows. Under ``add-remove`` one record is added or
 removed; under ``replace-one`` one record takes the place of another. A person with up to ``r``
 rows moves an answer ``r`` times as far (triangle inequality), so every bound is multiplied by
 ``r`` (by ``r**2`` when squared).

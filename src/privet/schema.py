@@ -27,6 +27,7 @@ Kind = Literal["categorical", "ordinal", "numeric"]
 Missing = Literal["level", "value", "drop"]
 
 MOST_LEVELS = 65_535  # a code fits 16 bits
+MOST_ROWS = (1 << 31) - 1  # up to which all sums fit 64 bits; no table that fits a machine has more
 DEFAULT_BINS = 4
 CHOICE = "columns"  # the entry of `unconfirmed` for which columns there are at all
 FACTS = ("kind", "levels", "bounds", "cuts", "missing")  # what `unconfirmed` can speak of

@@ -17,8 +17,8 @@ import numpy as np
 
 from privet.errors import SchemaError
 from privet.queries import MOST_CELLS, Integers, Rows
-from privet.schema import Adjacency, Schema
-from privet.statistics import MOST_ROWS, STATISTICS, UNIT, added, replaced
+from privet.schema import MOST_ROWS, Adjacency, Schema
+from privet.statistics import STATISTICS, UNIT, added, first_records, replaced
 
 __all__ = ["STATISTICS", "UNIT", "Dependence", "Question", "Removals", "bound"]
 
@@ -32,17 +32,22 @@ def bound(statistic: str, schema: Schema) -> int:
     """How far one person moves UNIT times a statistic of any two columns.
 
     Of two columns, one has at most as many levels as the second largest column. G² is the one
-    statistic whose bound grows with the number of rows, by its logarithm; where that number is
-    private, ``MOST_ROWS`` stands for it; a larger table must not be asked (it would not fit
-    64 bits either).
+    statistic whose bound grows with the number of rows, by its logarithm. Where that number is
+    declared, ``evaluate`` leaves out what is over, so the bound holds whatever the table has;
+    where it is private, ``MOST_ROWS`` stands for it, and a larger table must not be asked (it
+    would not fit 64 bits either).
     """
     levels = sorted(column.cardinality for column in schema.columns)[-2:][0]
     if schema.adjacency is Adjacency.ADD_REMOVE:
         one = added(statistic, MOST_ROWS, levels)
     else:  # a row may also be dropped, or no longer be: one record less or more
-        rows = schema.rows or MOST_ROWS
+        rows = _most_records(schema)
         one = max(replaced(statistic, rows, levels), added(statistic, rows - 1, levels))
     return one * schema.rows_per_person
+
+
+def _most_records(schema: Schema) -> int:
+    return min(schema.rows or MOST_ROWS, MOST_ROWS)
 
 
 @dataclass(frozen=True)
@@ -139,10 +144,14 @@ class Removals:
 def evaluate(
     statistic: str, questions: Sequence[Question], rows: Rows, schema: Schema
 ) -> Integers:
-    """UNIT times the statistic of each question, tables of one shape together."""
+    """UNIT times the statistic of each question, tables of one shape together. G² counts no more
+    records than are declared, since its bound needs that (proofs/statistics.md)."""
+    cut = statistic == "g2" and schema.adjacency is Adjacency.REPLACE_ONE
     values = np.zeros(len(questions), dtype=np.int64)
     for places in _portions(questions, schema):
         tables = rows.table_batch([questions[i] for i in places])
+        if cut:
+            tables = [first_records(table, _most_records(schema)) for table in tables]
         alike: dict[tuple[int, ...], list[int]] = {}
         for at, table in enumerate(tables):
             alike.setdefault((*table.shape[:2], table.size), []).append(at)

@@ -6,7 +6,8 @@ any other; none is ever skipped, because one record could then switch a whole st
 
 How far one record moves each of them is proved in ``proofs/statistics.md``. Where a statistic is
 a sum of fractions over strata, each stratum's fraction is cut to a whole number by itself, so a
-record changes the rounding of its own stratum only. All is exact up to ``MOST_ROWS`` rows.
+record changes the rounding of its own stratum only. T2 and G² are no fractions: they are rounded
+from floats, and their bounds include what that can add. All holds up to ``schema.MOST_ROWS`` rows.
 """
 
 from __future__ import annotations
@@ -21,8 +22,6 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 UNIT = 1 << 10
-# A table of more rows than this would wrap in 64 bits; no table that fits a machine has as many.
-MOST_ROWS = (1 << 31) - 1
 # Up to here the cubes in Spearman's statistic fit 64 bits; above, Python's own integers are used.
 NARROW = 1 << 20
 
@@ -77,6 +76,13 @@ def spearman(tables: Integers) -> Integers:
     product = (a * (exact * b[:, None]).sum(axis=2)).sum(axis=1)
     size = np.maximum(exact.sum(axis=(1, 2)), 1)
     return np.abs(_over_strata(_cut(product, size * size)))
+
+
+def first_records(table: Integers, most: int) -> Integers:
+    """The first ``most`` records of a table, in the order of its cells. Tables that differ in one
+    record still do so in at most one, and no more than ``most`` are left."""
+    upto = np.minimum(np.cumsum(table.reshape(-1)), most)
+    return np.diff(upto, prepend=0).reshape(table.shape)
 
 
 def _margins(tables: Integers) -> tuple[Integers, Integers, Integers]:

@@ -1,7 +1,7 @@
 """The vault: the only code that holds rows, behind four doors.
 
 Each door does the same five things in the same order: check the question against the schema,
-charge the ledger (which may refuse), compute the exact integer answer, blur it, hand it out.
+charge the ledger (which may refuse), compute the answer in whole numbers, blur it, hand it out.
 Rows are read after the first charge and never leave: no attribute, text, copy or pickle of a
 vault shows them, and no error depends on a cell. What is promised about a person's rows rests
 on this file, ``queries.py``, ``mechanisms.py``, ``ledger.py`` and ``engines/``.
@@ -67,6 +67,7 @@ class Vault:
             bound = query.l2_squared(self.schema)
         elif isinstance(mechanism, Laplace):
             bound = query.l1(self.schema)
+        mechanism.scale(bound)  # which refuses noise that does not fit 64 bits
         self._charge(mechanism, str(query))
         return self._blurred(query, mechanism, bound)
 
@@ -87,6 +88,8 @@ class Vault:
             raise SchemaError(f"{distance} is not one number; test with a distance of size 1")
         reach, each = distance.l1(self.schema), question.bound(self.schema)
         bound = query.size(self.schema) * (each**2 if isinstance(mechanism, Gaussian) else each)
+        for noise, moved in ((test, reach), (mechanism, bound)):
+            noise.scale(moved)  # which refuses noise that does not fit 64 bits
         needed = question.unstable + test.unlikely(reach, delta)
         self._charge_test(test, mechanism, str(query), delta)
         found = self._blurred(distance, test, reach)
@@ -119,6 +122,7 @@ class Vault:
             reach = query.linf(self.schema)
             if sieve is None:
                 first = reach
+                mechanism.scales(first)  # which refuses noise that does not fit 64 bits
                 self._charge(mechanism, f"sieve at {threshold} from {query}")
                 sieve = mechanism.start(threshold, first)
             elif reach > first:

@@ -94,6 +94,27 @@ CASES: dict[str, tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = {
     "epsilon a word": ({}, having(epsilon="much"), ("--epsilon", "'much'", "--help")),
     "delta one": ({}, having(delta=1), ("1.0", "1e-6")),
     "delta negative": ({}, having(delta=-0.1), ("-0.1", "1e-6")),
+    "delta no promise": ({}, having(delta=0.5), ("delta is 0.5", "at most 0.1", "1e-6")),
+    "delta no promise, as published": (
+        {}, (*having(delta=0.5, method="em-pc"), "--as-published"), ("0.5", "at most 0.1", "1e-6")
+    ),
+    "delta no promise, plan": (
+        {}, ("plan", "schema.toml", "--epsilon", "1", "--rows", "9", "--delta", "0.11"),
+        ("0.11", "at most 0.1", "1e-6"),
+    ),
+    "delta no promise, orient": (
+        {"schema.toml": SCHEMA.replace(CATEGORICAL, NUMERIC)},
+        ("orient", *GOOD[1:], "--all-pairs", "--delta", "0.2"), ("0.2", "at most 0.1", "1e-6"),
+    ),
+    "delta no promise, cap": (
+        {}, ("ledger", "create", "people", "--epsilon", "1", "--delta", "0.3"),
+        ("0.3", "at most 0.1", "1e-6"),
+    ),
+    "delta no promise, cap with tests": (
+        {}, ("ledger", "create", "people", "--epsilon", "1", "--delta", "0.06", "--test-delta",
+             "0.06"),
+        ("0.12", "delta for tests", "at most 0.1", "1e-6"),
+    ),
     "delta nan": ({}, having(delta="nan"), ("nan", "1e-6")),
     "alpha zero": ({}, having(alpha=0), ("alpha", "0.0", "between 0 and 1")),
     "alpha one": ({}, having(alpha=1), ("alpha", "1.0", "between 0 and 1")),

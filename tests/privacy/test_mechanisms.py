@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chi2
+from scipy.stats import binomtest, chi2
 
 from privet import mechanisms
 from privet.errors import BudgetError, MethodError
@@ -109,11 +109,14 @@ def test_scales_cover_the_price_and_are_the_smallest_floats_that_do(
     s = Gaussian(rho=price).scale(sensitivity)
     assert 2 * price * Fraction(s) ** 2 >= sensitivity
     assert 2 * price * Fraction(math.nextafter(s, 0)) ** 2 < sensitivity
-    for s, needed in (
-        (Laplace(epsilon=price).scale(sensitivity), sensitivity),
-        (Select(epsilon=price).scale(sensitivity), 2 * sensitivity),
-    ):
-        assert price * Fraction(s) >= needed > price * Fraction(math.nextafter(s, 0))
+    s = Select(epsilon=price).scale(sensitivity)
+    assert price * Fraction(s) >= 2 * sensitivity > price * Fraction(math.nextafter(s, 0))
+    if sensitivity > price * 2**52:
+        with pytest.raises(BudgetError, match=r"at most 2\^52"):
+            Laplace(epsilon=price).scale(sensitivity)
+    else:
+        s = Laplace(epsilon=price).scale(sensitivity)
+        assert price * Fraction(s) >= sensitivity > price * Fraction(math.nextafter(s, 0))
 
 
 @settings(deadline=None)
@@ -122,6 +125,53 @@ def test_threshold_scales_cover_the_price(epsilon: Fraction, positives: int, sen
     mechanism = AboveThreshold(epsilon=epsilon, positives=positives)
     first, each = map(Fraction, mechanism.scales(sens))
     assert sens / first + 2 * positives * sens / each <= epsilon  # proofs/above-threshold.md
+
+
+def test_noise_that_would_leave_64_bits_is_refused() -> None:
+    tiny, reach = Fraction(1, 10**12), 4096
+    for scale in (
+        lambda: AboveThreshold(epsilon=tiny, positives=1000).scales(reach),
+        lambda: AboveThreshold(epsilon=tiny, positives=1000).start(0, reach),
+        lambda: Laplace(epsilon=tiny).scale(2**14),
+        lambda: Laplace(epsilon=tiny).perturb(zeros(1), 2**14),
+        lambda: Gaussian(rho=tiny**2).scale(2**28),
+        lambda: Gaussian(rho=tiny**2).perturb(zeros(1), 2**28),
+    ):
+        with pytest.raises(BudgetError, match=r"at most 2\^52 .* give a larger budget"):
+            scale()
+    largest = 2**52
+    assert Laplace(epsilon=Fraction(1)).scale(largest) == largest
+    assert Gaussian(rho=Fraction(1, 2)).scale(largest**2) == largest
+    for mechanism in (Laplace(epsilon=tiny), Gaussian(rho=tiny)):
+        assert mechanism.scale(0) == 0
+        with pytest.raises(MethodError, match="0 or more"):
+            mechanism.scale(-1)
+
+
+def test_noise_by_itself_has_no_end() -> None:
+    """At scale 2^62 nearly one draw in seven lies beyond 64 bits; how many reach k scales is
+    known exactly, and their law beyond is that from the start."""
+    scale, count = 2.0**62, 20_000
+    drawn = mechanisms._noise(scale, count)
+    share = Counter(max(-5, min(5, math.floor(value / scale))) for value in drawn)
+    law = {k: (math.exp(-k) - (k < 5) * math.exp(-k - 1)) / 2 for k in range(6)}
+    law |= {-k - 1: (math.exp(-k) - (k < 4) * math.exp(-k - 1)) / 2 for k in range(5)}
+    assert sum(law.values()) == pytest.approx(1) and fits(share.elements(), law)
+    saturated = [max(-(2**63), min(2**63 - 1, value)) for value in drawn]
+    cut = Counter(max(-5, min(5, math.floor(value / scale))) for value in saturated)
+    assert not fits(cut.elements(), law)
+
+
+@pytest.mark.parametrize("score", [1, -1])
+def test_a_sieve_does_not_compare_what_was_saturated(
+    score: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Noise of such a scale hides a score of 1 but for one part in 2^60. If it were saturated on
+    both sides, the sign of the score would decide about every fourth answer."""
+    monkeypatch.setattr(mechanisms, "LARGEST_SCALE", math.inf)
+    mechanism = AboveThreshold(epsilon=Fraction(1, 2**63), positives=1)
+    yes = sum(mechanism.start(0, 1).above(score) for _ in range(1500))
+    assert binomtest(yes, 1500, 0.5).pvalue > FALSE_ALARM
 
 
 def test_opendp_agrees_with_the_price() -> None:

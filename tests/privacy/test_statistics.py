@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from inspect import getsource
 from itertools import chain, combinations, permutations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,9 +21,9 @@ from privet.engines.memory import MemoryRows
 from privet.errors import SchemaError
 from privet.mechanisms import Exact
 from privet.queries import MOST_CELLS
-from privet.schema import Adjacency, Column, Schema
+from privet.schema import MOST_ROWS, Adjacency, Column, Schema
 from privet.statistic_queries import STATISTICS, UNIT, Dependence, Removals, bound
-from privet.statistics import MOST_ROWS, added, replaced
+from privet.statistics import added, first_records, replaced
 from privet.vault import Vault
 
 Integers = NDArray[np.int64]
@@ -256,14 +258,19 @@ def datasets(schema: Schema, most: int) -> Iterator[Data]:
             yield tuple(chain.from_iterable([record] * count for record, count in pairs))
 
 
-@pytest.mark.parametrize("adjacency", Adjacency, ids=lambda a: a.value)
+@pytest.mark.parametrize(
+    ("adjacency", "rows"),
+    [(Adjacency.ADD_REMOVE, 0), *((Adjacency.REPLACE_ONE, declared) for declared in (1, 2, 3, 9))],
+    ids=lambda value: str(getattr(value, "value", value)),
+)
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_no_neighbour_moves_an_answer_beyond_its_sensitivities(
-    statistic: str, adjacency: Adjacency
+    statistic: str, adjacency: Adjacency, rows: int
 ) -> None:
     """Three columns of two levels that drop rows, all data sets of up to 3 rows, persons of 1
-    and 2 rows. Under replace-one a row may come or go, as another cell may be missing."""
-    schema = schema_of((2, 2, 2), adjacency, rows=3)
+    and 2 rows. Under replace-one a row may come or go, as another cell may be missing, and the
+    declared number of rows may be any other than the true one."""
+    schema = schema_of((2, 2, 2), adjacency, rows)
     every = list(datasets(schema, 3))
     near = {data: neighbours(data, records_of(schema), adjacency) for data in every}
     for query in asked(statistic, schema):
@@ -278,6 +285,43 @@ def test_no_neighbour_moves_an_answer_beyond_its_sensitivities(
                     assert moved.max() <= query.linf(person)
                     assert moved.sum(axis=1).max() <= query.l1(person)
                     assert (moved**2).sum(axis=1).max() <= query.l2_squared(person)
+
+
+@pytest.mark.parametrize("declared", [1, 2, 10, 1000])
+@pytest.mark.parametrize("shape", CLIMBED, ids=str)
+def test_g2_of_a_larger_table_than_declared_moves_no_farther(
+    shape: Shape, declared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables of 100,000 records, climbing towards the worst, of which as many as declared count.
+    If all counted, the bound would be broken."""
+    whole = STATISTICS["g2"]
+    levels = min(shape[:2])
+    limit = max(replaced("g2", declared, levels), added("g2", declared - 1, levels))
+
+    def cut(tables: Integers) -> Integers:
+        return whole(np.stack([first_records(table, declared) for table in tables]))
+
+    assert max(reach("g2", corner(10**8, shape))) > limit
+    monkeypatch.setitem(STATISTICS, "g2", cut)
+    assert max(reach("g2", corner(10**8, shape))) <= limit
+    rng = np.random.default_rng([declared, *shape])
+    for n, kind in product((declared - 1, declared, declared + 1, 10**5), (0, 1)):
+        for table in climb("g2", shape, n, kind, rng, 40):
+            assert max(reach("g2", table)) <= limit
+
+
+def test_the_first_records_of_neighbours_differ_in_one_at_most() -> None:
+    """All tables of up to 5 records in 4 cells; each with each neighbour, cut to each size."""
+    for n, most in product(range(6), range(1, 7)):
+        tables = tables_of((2, 2, 1), n)
+        more = with_one_more(tables).reshape(len(tables), 4, 2, 2, 1)
+        for table, others in zip(tables, more, strict=True):
+            one = first_records(table, most)
+            assert one.sum() == min(n, most) and (one >= 0).all() and (one <= table).all()
+            cut = [first_records(other, most) for other in others]
+            near = [*((one, other) for other in cut), *combinations(cut, 2)]
+            for a, b in near:
+                assert np.maximum(a - b, 0).sum() <= 1 and np.maximum(b - a, 0).sum() <= 1
 
 
 def neighbours(data: Data, records: list[Record], adjacency: Adjacency) -> set[Data]:
@@ -421,3 +465,15 @@ def test_one_record_can_turn_a_correlation_round() -> None:
     assert correlation([*still, (1, 1)]) - correlation([*still, (1, -1)]) > 1.999
     tiny = [*still, (0.01, 0.01)]
     assert correlation(tiny) - correlation([*tiny, (1, -1)]) > 1.99
+
+
+def test_the_promise_says_which_statistics_are_rounded() -> None:
+    """Those that come from floats; all others are whole numbers throughout."""
+    root = Path(__file__).parents[2]
+    floats = {name for name, made in STATISTICS.items() if "_rounded(" in getsource(made)}
+    assert floats == {"t2", "g2"}
+    promise = (root / "docs" / "promise.md").read_text(encoding="utf-8")
+    assert "all statistics are exact" not in promise
+    lines = [line for line in promise.splitlines() if line.startswith("| T2 and G² |")]
+    lines += [line for line in promise.splitlines() if line.startswith("| HSIC and its root |")]
+    assert len(lines) == 2 and all("proofs/" in line for line in lines)

@@ -124,6 +124,16 @@ def test_the_charge_comes_before_the_computation(
     assert account is not None and len(account.runs[0].entries) == 2
 
 
+@pytest.mark.parametrize("name", ["gaussian", "laplace", "sieve"])
+def test_noise_that_does_not_fit_64_bits_is_refused_before_it_costs(
+    name: str, run: Run, events: list[str]
+) -> None:
+    vault = Vault(DATA, SCHEMA, run)
+    with pytest.raises(BudgetError, match=r"at most 2\^52"):
+        door(name, vault, Watched(events, reach=2**107))
+    assert events == ["check"] and run.spent == 0
+
+
 @DOORS
 def test_a_refused_check_costs_nothing(name: str, run: Run, events: list[str]) -> None:
     with pytest.raises(SchemaError):

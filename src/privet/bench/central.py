@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.accounting import check_budget
+from privet.accounting import check_asked
 from privet.bench import results
 from privet.bench.results import AS_PUBLISHED, Cell, Result, Results
 from privet.bench.runner import OnDone, collect
@@ -62,7 +62,7 @@ class Grid:
         for method in self.methods:
             registry.get(method)
         for epsilon in self.epsilons:
-            check_budget(epsilon, self.delta)
+            check_asked(epsilon, self.delta)
         for what, value in (("runs", self.runs), ("rows", self.rows)):
             if value < 1:
                 raise MethodError(f"{what} is {value!r}; give a whole number of at least 1")

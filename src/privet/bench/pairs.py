@@ -19,7 +19,7 @@ import numpy as np
 
 import privet
 from privet import tuebingen
-from privet.accounting import check_budget
+from privet.accounting import check_asked
 from privet.bench import results
 from privet.bench.runner import OnDone, collect
 from privet.errors import MethodError, PrivetError
@@ -85,7 +85,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         for epsilon in self.epsilons:
-            check_budget(epsilon, self.delta)
+            check_asked(epsilon, self.delta)
         for what, values in (("runs", (self.runs,)), ("pairs", (self.pairs,)), ("rows", self.rows)):
             for value in values:
                 if value < 1:

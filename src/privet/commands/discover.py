@@ -20,6 +20,7 @@ from privet.commands.show import (
     number,
     print_json,
     print_promise,
+    print_warnings,
     printable,
     rows,
     table,
@@ -116,6 +117,8 @@ def run(args: argparse.Namespace) -> None:
     stage = Stage(args.output, force=args.force, on_note=teller(args))
     with stage, progress(args) as on_step:
         found, files = _discover(args, stage, on_step)
+    if not args.quiet:
+        print_warnings(found.certificate.warnings)
     if args.json:
         _print_json(found, files)
     elif not args.quiet:

@@ -15,6 +15,7 @@ from privet.commands.show import (
     console,
     print_json,
     print_promise,
+    print_warnings,
     printable,
     rows,
     table,
@@ -86,6 +87,8 @@ def run(args: argparse.Namespace) -> None:
     stage = Stage(args.output, force=args.force, command="orient", on_note=teller(args))
     with stage, progress(args) as on_step:
         found, files = _orient(args, stage, on_step)
+    if not args.quiet:
+        print_warnings(found.certificate.warnings)
     if args.json:
         print_json(
             {

@@ -14,6 +14,7 @@ from privet.commands.show import (
     command,
     console,
     print_json,
+    print_warnings,
     printable,
     rows,
     table,
@@ -81,6 +82,7 @@ def _central(schema: Schema, args: argparse.Namespace) -> None:
     size = _rows(schema, args.rows)
     made = plan(schema, size, args.epsilon, delta)
     needed, problem = _needed(schema, size, args.effect, delta)
+    print_warnings(made.warnings)
     if args.json:
         lines = [
             {key: None if key in FIGURES and value > 1 else value for key, value in line.items()}

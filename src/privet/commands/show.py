@@ -96,6 +96,12 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
+def print_warnings(warnings: Sequence[str]) -> None:
+    """On standard error, where they are seen whatever reads the results."""
+    for text in warnings:
+        print(f"privet: careful: {printable(text)}", file=sys.stderr)
+
+
 def print_promise(certificate: Certificate, files: Sequence[Path], ledger: str | None) -> None:
     """The certificate in a frame, what the first run has made the cap, and where the files are."""
     from rich.panel import Panel

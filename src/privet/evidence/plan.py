@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import ncx2
 
-from privet.accounting import Number, budget_for, check_budget
+from privet.accounting import Number, budget_for, check_asked, weak_delta
 from privet.errors import BudgetError, MethodError
 from privet.evidence import unit_noise
 from privet.evidence.moments import planned_noise
@@ -51,11 +51,12 @@ class Plan:
     epsilon: float
     delta: float
     lines: tuple[PlanLine, ...]
+    warnings: tuple[str, ...] = ()
 
 
 def plan(schema: Schema, rows: int, epsilon: Number, delta: Number = 1e-6) -> Plan:
     """Which effects a run on about ``rows`` rows detects with 80% power at each order."""
-    check_budget(epsilon, delta)
+    check_asked(epsilon, delta)
     if rows < 1 or len(schema.columns) < 2:
         raise MethodError(
             f"a plan for {rows} rows and {len(schema.columns)} columns makes no sense; it needs "
@@ -69,6 +70,7 @@ def plan(schema: Schema, rows: int, epsilon: Number, delta: Number = 1e-6) -> Pl
         epsilon=float(epsilon),
         delta=float(delta),
         lines=lines(schema, rows, epsilon, delta),
+        warnings=weak_delta(float(delta), rows),
     )
 
 
