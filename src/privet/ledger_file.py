@@ -105,7 +105,8 @@ def alike(db: sqlite3.Connection) -> dict[str, list[str]]:
 def one_cap(caps: Sequence[Cap]) -> Cap:
     """The cap of a data set that has several: the smallest of each part. A promise by two units
     is a promise by neither, so such a unit fits no further run."""
-    epsilon, delta, tests = (str(min(Fraction(cap[part]) for cap in caps)) for part in range(3))
+    parts = zip(*(cap[:3] for cap in caps), strict=True)
+    epsilon, delta, tests = (str(min(map(Fraction, part))) for part in parts)
     units = dict.fromkeys(cap[3] for cap in caps if cap[3] is not None)
     return epsilon, delta, tests, " and ".join(units) or None
 
