@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from privet.errors import KnowledgeError, SchemaError
 from privet.graph.knowledge import Knowledge
+from privet.names import name_key
 from privet.schema import Adjacency, Column, Schema, equal_width
 
 EXAMPLE = """
@@ -242,7 +243,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8
     ["a b", 'say "hi"', "it's", "x.y", "naïve", "\\n", "#", "a=b", "[k]", "\t", "\x00\x7f", "é😀"]
 )
 TIDY = NAMES.filter(lambda text: text == text.strip())
-DATASETS = NAMES.map(lambda text: normalize("NFC", text).strip()).filter(bool)
+DATASETS = NAMES.map(lambda text: normalize("NFC", text).strip()).filter(name_key)
 FINITE = st.floats(-1e300, 1e300)
 
 

@@ -169,7 +169,7 @@ class Account:
 
     @property
     def test_delta_left(self) -> Fraction:
-        return self.test_delta - self.tested
+        return max(self.test_delta - self.tested, Fraction(0))
 
     def check_unit(self, unit: str) -> None:
         """Amounts add up only if they promise the same to the same people."""
@@ -207,11 +207,16 @@ class Account:
 
     def enough_for(self, asked: Budget) -> tuple[float, float, Fraction]:
         """Epsilon, delta and delta for tests of a cap that has room for such a run besides."""
-        delta = max(float(asked.delta), self.delta)
+        delta = max(float(asked.delta), self.delta) or self._charged_delta()
         into = currency_for(delta)
         needed = self.used(into) + exchange(asked.amount, asked.currency, into)
         epsilon = max(sufficient_epsilon(needed, delta), self.epsilon)
         return epsilon, delta, max(self.tested + asked.test_delta, self.test_delta)
+
+    def _charged_delta(self) -> float:
+        """The largest delta with which anything was charged."""
+        charged = (run.delta for run in self.runs if run.state == "open" or run.entries)
+        return max(charged, default=0.0)
 
     def used(self, currency: Currency) -> Fraction:
         return sum((run.charge(currency) for run in self.runs), Fraction(0))
@@ -222,13 +227,20 @@ class Account:
         return self.used(self.currency)
 
     @property
+    def beyond_price(self) -> bool:
+        """Whether something was charged with delta > 0 though the cap has none, as can be where
+        two data sets turned out to be one: no epsilon pays for that."""
+        return self.currency == "pure" and self._charged_delta() > 0
+
+    @property
     def left(self) -> Fraction:
-        return self.cap - self.spent
+        """Nothing, if more was spent than the cap is, as can be where two data sets became one."""
+        return Fraction(0) if self.beyond_price else max(self.cap - self.spent, Fraction(0))
 
     @property
     def spent_epsilon(self) -> float:
         """``spent`` as epsilon at the cap's delta. The guarantee is the cap, not this figure."""
-        return epsilon_of(self.spent, self.delta)
+        return math.inf if self.beyond_price else epsilon_of(self.spent, self.delta)
 
     @property
     def left_epsilon(self) -> float:

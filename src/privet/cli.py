@@ -1,16 +1,20 @@
 """The command line: ``privet COMMAND``. Nothing heavy is imported before a command needs it.
 
-Exit codes: 0 done; 1 a bug in Privet; 2 something the user can put right; 130 stopped by Ctrl-C.
+Exit codes: 0 done; 1 a bug in Privet; 2 something the user can put right; 130 stopped by Ctrl-C,
+143 by SIGTERM.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -40,6 +44,10 @@ COMMANDS = (
 
 class UsageError(PrivetError):
     """The command line itself is wrong."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM. Whatever Ctrl-C leaves in order, this does."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -79,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # no name may stop the output
     try:
-        with warnings.catch_warnings():
+        with _terminable(), warnings.catch_warnings():
             if not _debug():
                 warnings.simplefilter("ignore")
             args = build_parser().parse_args(argv)
@@ -90,6 +98,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(done.code or 0)
     except PrivetError as error:
         return _say(error, str(error), 2)
+    except Terminated as error:
+        go_on = "" if _notes(error) else "; the same command begins anew"
+        return _say(error, f"stopped by SIGTERM{go_on}", 143)
     except KeyboardInterrupt as error:
         return _say(error, "stopped", 130)
     except BrokenPipeError:  # whoever read the output has had enough
@@ -99,13 +110,37 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _say(error, _bug(error), 1)
 
 
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM raises Terminated meanwhile, unless whoever started this process ignores it. Only
+    the main thread may say so."""
+    before = signal.getsignal(signal.SIGTERM)
+    if threading.current_thread() is not threading.main_thread() or before == signal.SIG_IGN:
+        yield
+        return
+
+    def stop(*_: object) -> NoReturn:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
+
+
 def _say(error: BaseException, message: str, code: int) -> int:
     if code == 1 and _debug():
         traceback.print_exc()
-    notes = [n.removeprefix(NOTE) for n in getattr(error, "__notes__", ()) if n.startswith(NOTE)]
-    text = "; ".join([message, *notes])
+    text = "; ".join([message, *_notes(error)])
     print(f"privet: {_one_line(text)}", file=sys.stderr)
     return code
+
+
+def _notes(error: BaseException) -> list[str]:
+    """What those who saw the error pass by have to say."""
+    notes = getattr(error, "__notes__", ())
+    return [note.removeprefix(NOTE) for note in notes if note.startswith(NOTE)]
 
 
 def _one_line(text: str) -> str:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from privet.delimited import records
 from privet.errors import DataError
-from privet.schema import CHOICE, Column, Schema, clean_name
+from privet.names import clean_name
+from privet.schema import CHOICE, Column, Schema
 from privet.schema_text import READ, schema_to_toml, toml_text
 
 if TYPE_CHECKING:

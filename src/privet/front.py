@@ -15,6 +15,7 @@ from privet.evidence import file as evidence_file
 from privet.evidence.file import Saved
 from privet.graph.knowledge import Knowledge
 from privet.methods.registry import USUAL_DELTA
+from privet.names import same_name
 from privet.output import NOTE
 from privet.schema import Schema
 
@@ -78,12 +79,13 @@ def open_evidence(
 
 
 def same_table(old: Schema, new: Schema) -> Schema:
-    """The old schema with the knowledge of the new one, which must not differ in anything else."""
+    """The old schema with the knowledge of the new one, which must not differ in anything else
+    (in the name not more than one data set's may)."""
 
     def table(schema: Schema) -> Schema:
-        return replace(schema, knowledge=Knowledge(), unconfirmed=())
+        return replace(schema, name=old.name, knowledge=Knowledge(), unconfirmed=())
 
-    if table(old) != table(new):
+    if table(old) != table(new) or not same_name(old.name, new.name):
         raise EvidenceError(
             f"the schema {new.name!r} is not the one that this was measured with "
             f"({old.name!r}), apart from its knowledge; use that one, or leave the schema away"

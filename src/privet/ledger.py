@@ -18,7 +18,7 @@ import shlex
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -36,7 +36,17 @@ from privet.account import (
 )
 from privet.accounting import Currency, Number, currency_for, epsilon_of
 from privet.errors import BudgetError, LedgerError
-from privet.ledger_file import check_format, connect, default_path, explained
+from privet.ledger_file import (
+    alike,
+    caps_of,
+    check_format,
+    connect,
+    default_path,
+    explained,
+    one_cap,
+    unite,
+)
+from privet.names import name_key
 
 MEMORY = ":memory:"
 NO_TEST = Fraction(0)
@@ -64,11 +74,12 @@ class Ledger:
         """Set the cap of a data set that has none."""
         cap = Budget.asked(epsilon, delta, test_delta)
         with self._transaction() as db:
+            unite(db)
             if old := _account(db, dataset):
                 raised = max(float(cap.epsilon), old.epsilon), max(float(cap.delta), old.delta)
                 command = self._grant_command(old, *raised, max(cap.test_delta, old.test_delta))
                 raise BudgetError(
-                    f"data set {dataset!r} has a cap already ({old.budget}); raise it with: "
+                    f"data set {old.dataset!r} has a cap already ({old.budget}); raise it with: "
                     f"{command}"
                 )
             _set_cap(db, dataset, cap)
@@ -90,6 +101,7 @@ class Ledger:
                 f"{shlex.quote(dataset)} {budget}{self._option()}"
             )
         with self._transaction() as db:
+            unite(db)
             old = _account(db, dataset)
             assert old is not None  # caps are never removed
             same = delta is None and test_delta is None  # of a ledger of old it may be large
@@ -100,17 +112,17 @@ class Ledger:
             )
             if old.budget.exceeds(cap):
                 raise BudgetError(
-                    f"the cap of data set {dataset!r} is {old.budget}, and a cap can only be "
+                    f"the cap of data set {old.dataset!r} is {old.budget}, and a cap can only be "
                     f"raised; {cap} would lower it"
                 )
             used = old.used(cap.currency)
             if cap.amount < used:
                 raise BudgetError(
                     f"epsilon {float(cap.epsilon):g} at delta {float(cap.delta):g} does not cover "
-                    f"what data set {dataset!r} has already spent; grant at least --epsilon "
+                    f"what data set {old.dataset!r} has already spent; grant at least --epsilon "
                     f"{spell(sufficient_epsilon(used, cap.delta))}"
                 )
-            _set_cap(db, dataset, cap)
+            _set_cap(db, old.dataset, cap)
 
     def account(self, dataset: str) -> Account | None:
         if not self._exists():
@@ -122,8 +134,8 @@ class Ledger:
         if not self._exists():
             return ()
         with self._transaction(write=False) as db:
-            names = [row[0] for row in db.execute("SELECT dataset FROM caps ORDER BY dataset")]
-            return tuple(found for name in names if (found := _account(db, name)))
+            sets = sorted(alike(db).values())
+            return tuple(_read(db, names) for names in sets)
 
     def begin(
         self,
@@ -140,10 +152,12 @@ class Ledger:
         asked = Budget.asked(epsilon, delta, test_delta)
         identity, now = secrets.token_hex(8), datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction() as db:
+            unite(db)
             account = _account(db, dataset)
             if account is None:
                 _set_cap(db, dataset, asked)
             else:
+                dataset = account.dataset
                 account.check_unit(unit)
                 if problem := account.refusal(asked):
                     command = self._grant_command(account, *account.enough_for(asked))
@@ -300,18 +314,20 @@ class Run:
 
 
 def _account(db: sqlite3.Connection, dataset: str) -> Account | None:
-    cap = "SELECT epsilon, delta, unit, test_delta FROM caps WHERE dataset = ?"
-    found = db.execute(cap, (dataset,)).fetchone()
-    if found is None:
-        return None
-    epsilon, delta, unit, test_delta = found
+    names = alike(db).get(name_key(dataset))
+    return None if names is None else _read(db, names)
+
+
+def _read(db: sqlite3.Connection, names: Sequence[str]) -> Account:
+    """The account of a data set under all of its names; it is shown under the first."""
+    epsilon, delta, test_delta, unit = one_cap(caps_of(db, names))
     rows = db.execute(
         "SELECT id, started, method, epsilon, delta, budget, state, test_delta FROM runs"
-        " WHERE dataset = ? ORDER BY rowid",
-        (dataset,),
+        f" WHERE dataset IN ({', '.join('?' * len(names))}) ORDER BY rowid",
+        tuple(names),
     ).fetchall()
     return Account(
-        dataset=dataset,
+        dataset=names[0],
         budget=Budget(
             epsilon=Fraction(epsilon), delta=Fraction(delta), test_delta=Fraction(test_delta)
         ),
@@ -347,8 +363,11 @@ def _entries(db: sqlite3.Connection, run: str) -> tuple[Entry, ...]:
 
 
 def _set_cap(db: sqlite3.Connection, dataset: str, cap: Budget) -> None:
-    if not dataset:
-        raise LedgerError("a data set needs a name to have a budget; give one in the schema")
+    if not name_key(dataset):
+        raise LedgerError(
+            f"the data set is named {dataset!a}, but it needs a name that can be seen to have a "
+            f"budget; give one in the schema"
+        )
     values = (dataset, str(cap.epsilon), str(cap.delta), str(cap.test_delta))
     db.execute(
         "INSERT INTO caps (dataset, epsilon, delta, test_delta) VALUES (?, ?, ?, ?)"

@@ -13,7 +13,6 @@ import enum
 import itertools
 import math
 import tomllib
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +21,7 @@ from typing import Any, Literal, get_args
 
 from privet.errors import SchemaError
 from privet.graph.knowledge import Knowledge
+from privet.names import clean_name, name_key
 
 Kind = Literal["categorical", "ordinal", "numeric"]
 Missing = Literal["level", "value", "drop"]
@@ -200,6 +200,11 @@ class Schema:
                 f"the schema has name = {self.name!r}; give the data set a name, because its "
                 f"privacy budget is kept under it"
             )
+        if not name_key(self.name):
+            raise SchemaError(
+                f"the schema has name = {self.name!a}, of which nothing can be seen; give the "
+                f"data set a name with letters or digits in it"
+            )
         tidy = clean_name(self.name)
         if self.name != tidy:
             raise SchemaError(
@@ -318,11 +323,6 @@ class Schema:
         from privet.schema_text import schema_to_dict
 
         return schema_to_dict(self)
-
-
-def clean_name(name: str) -> str:
-    """The name as a schema takes it: one spelling, no spaces around it."""
-    return unicodedata.normalize("NFC", name).strip()
 
 
 def check_kind(column: str, kind: object) -> None:

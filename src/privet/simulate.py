@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from privet.errors import DataError, OutputError
 from privet.graph.io import to_json
+from privet.names import clean_name
 from privet.networks import LinearGaussian, Network, load, random_linear_gaussian, random_network
-from privet.schema import clean_name
 
 Model = Network | LinearGaussian
 

@@ -23,6 +23,7 @@ from privet.engines.source import open_source
 from privet.errors import BudgetError, DataError, SchemaError
 from privet.ledger import Run
 from privet.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
+from privet.names import same_name
 from privet.queries import Conditional, Query, Release, Rows
 from privet.schema import Schema
 
@@ -37,7 +38,7 @@ class Vault:
 
     def __init__(self, data: object, schema: Schema, run: Run | None) -> None:
         """Opens the data and holds its header, which is public, against the schema."""
-        if run is not None and run.dataset != schema.name:
+        if run is not None and not same_name(run.dataset, schema.name):
             raise BudgetError(
                 f"this run pays for data set {run.dataset!r}, but the schema is that of "
                 f"{schema.name!r}; begin a run on {schema.name!r}"
@@ -139,7 +140,9 @@ class Vault:
         probability ``keep`` / 2^32. The run so far pays ``price`` for that, and ``run`` for the
         answers from the sample; ``trust/subsample.py`` knows what the one is worth in the other.
         """
-        if self._run is None or self._keep is not None or self._run.dataset != run.dataset:
+        if self._run is None or self._keep is not None or not same_name(
+            self._run.dataset, run.dataset
+        ):
             raise BudgetError("a vault is sampled once, in a run that pays for it; begin a run")
         self._run.spend(price, what=f"a run on a secret sample of {keep / 2**32:.6g} of the rows")
         self._run, self._keep, self._rows = run, keep, None

@@ -22,7 +22,7 @@ FILES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
 # From the ground up. A file may import from lower layers and from its own package, never from
 # above. An entry is a file or a package; the longest that matches counts.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "prior", "scratch", "delimited"),
+    ("errors", "prior", "scratch", "delimited", "names"),
     ("graph", "output"),
     ("schema", "schema_text", "contrasts", "accounting"),
     ("account", "ledger_file", "queries", "statistics", "ridge", "pairwise", "mechanisms",
@@ -60,7 +60,7 @@ MAY_IMPORT = {
 PRIVATE_SIDE = (
     "queries", "moment_queries", "box_query", "distance_query", "gradient_query", "statistics",
     "statistic_queries", "mechanisms", "pair_queries", "ridge", "anm_query", "residual_queries",
-    "tested_queries", "vault", "ledger",
+    "tested_queries", "vault", "ledger", "names",
     "ledger_file", "engines", "local.answers", "local.bits", "local.blocks", "local.channel",
     "local.files", "local.geometric", "local.levels", "local.protocol", "local.randomizer",
     "local.recipes", "local.shuffle", "delimited",

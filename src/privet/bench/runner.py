@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,12 +38,13 @@ def collect(
     done = len(cells) - len(todo)
     try:
         jobs = (delayed(one)(cell) for cell in todo)
-        for cell, result in parallel(n_jobs=processes, return_as="generator_unordered")(jobs):
-            results.append(place, cell, result)
-            found[cell] = result
-            done += 1
-            if on_done is not None:
-                on_done(done, len(cells))
+        with closing(parallel(n_jobs=processes, return_as="generator_unordered")(jobs)) as runs:
+            for cell, result in runs:  # closed, it ends the processes that are at work
+                results.append(place, cell, result)
+                found[cell] = result
+                done += 1
+                if on_done is not None:
+                    on_done(done, len(cells))
     except BaseException as error:
         error.add_note(
             f"{NOTE}{done} of {len(cells)} runs are in {str(place)!r}; the same command goes on "

@@ -20,9 +20,9 @@ gives one product of small matrices.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,21 @@ def full(evidence: TableEvidence, questions: Indices) -> Tested:
     return Tested(*_in_groups(evidence, questions, _full, np.array([0.0, 0.0, 1.0, 0.0])))
 
 
+def pooled_counted(
+    evidence: TableEvidence,
+    questions: Indices,
+    tables: Callable[[Indices], Sequence[NDArray[np.int64]]],
+    drawn: tuple[int, np.random.Generator] | None = None,
+) -> Tested:
+    """Pooled tests on exact evidence of pairs and counted tables of (x, Z) and (y, Z), whatever
+    the size of Z. ``drawn``: so many replicas, whose departures have fresh sampling noise."""
+    test = partial(_pooled_counted, tables, drawn)
+    copies = () if drawn is None else (drawn[0],)
+    return Tested(
+        *_in_groups(evidence, questions, test, np.array([0.0, 0.0, 1.0, 0.0]), replicas=copies)
+    )
+
+
 def effects(evidence: TableEvidence, pairs: Indices) -> Floats:
     """Squared effect φ² of pairs, without the part that noise and sampling add."""
     out: Floats = _in_groups(evidence, pairs, _effects, np.zeros(1))[0]
@@ -71,14 +86,16 @@ def _in_groups(
     questions: Indices,
     test: Callable[[TableEvidence, Indices], Floats],
     blank: Floats,
+    replicas: tuple[int, ...] | None = None,
 ) -> Floats:
     """The results of a test (rows) for all questions, worked out shape by shape."""
-    out = np.zeros((len(blank), *evidence.replicas, len(questions)))
+    replicas = evidence.replicas if replicas is None else replicas
+    out = np.zeros((len(blank), *replicas, len(questions)))
     out.T[:] = blank
     questions = _canonical(evidence, questions)
     for chosen in _groups(evidence, questions):
         answers = test(evidence, questions[chosen])
-        out[..., chosen] = answers.reshape(len(blank), *evidence.replicas, len(chosen))
+        out[..., chosen] = answers.reshape(len(blank), *replicas, len(chosen))
     return out
 
 
@@ -120,6 +137,40 @@ def _pooled(evidence: TableEvidence, questions: Indices) -> Floats:
     return _chi_square(d, sampling + noise, weighed, freedom, _grain(rows, cols))
 
 
+def _pooled_counted(
+    tables: Callable[[Indices], Sequence[NDArray[np.int64]]],
+    drawn: tuple[int, np.random.Generator] | None,
+    evidence: TableEvidence,
+    questions: Indices,
+) -> Floats:
+    margins = []
+    for end in (0, 1):
+        counts = np.stack(tables(np.delete(questions, 1 - end, axis=1))).astype(float)
+        margins.append(counts.reshape(*counts.shape[:2], -1).transpose(0, 2, 1))
+    strata = Strata.counted(*margins)
+    d = (evidence.tables(questions[:, :2]) - strata.products().sum(axis=1))[:, :-1, :-1]
+    tests, rows, cols = d.shape
+    sampling, freedom = _sampling(strata, rows * cols)
+    d = d.reshape(tests, -1)
+    if drawn is not None:
+        copies, rng = drawn
+        noise = rng.normal(size=(copies, *d.shape))
+        noise = np.einsum("tij,rtj->rti", np.linalg.cholesky(_ridged(sampling)), noise)
+        d = (d + noise).reshape(copies * tests, -1)
+        sampling, freedom = np.tile(sampling, (copies, 1, 1)), np.tile(freedom, copies)
+    weighed = evidence.rows_of(1)[0] * sampling
+    return _chi_square(d, sampling, weighed, freedom, _grain(rows, cols))
+
+
+def _sampling(strata: Strata, size: int) -> tuple[Floats, NDArray[np.int64]]:
+    """The sampling covariance of pooled departures, and their degrees of freedom."""
+    rows, cols = strata.sampling()
+    sampling = np.einsum("tzab,tzcd->tacbd", rows, cols).reshape(-1, size, size)
+    sides = (strata.x, strata.y)
+    seen_x, seen_y = ((side.shares > 1e-9).any(axis=1).sum(axis=1) - 1 for side in sides)
+    return sampling, seen_x * seen_y
+
+
 def _effects(evidence: TableEvidence, pairs: Indices) -> Floats:
     d, sampling, noise, _ = _pooled_parts(evidence, pairs)
     covariance = _ridged(sampling + noise)
@@ -142,8 +193,7 @@ def _pooled_parts(
     table = inverses[0] @ pair @ inverses[1].T
     d = (table - strata.products().sum(axis=1))[:, :-1, :-1]
     tests, m = len(d), d.shape[1] * d.shape[2]
-    rows, cols = strata.sampling()
-    sampling = np.einsum("tzab,tzcd->tacbd", rows, cols).reshape(tests, m, m)
+    sampling, freedom = _sampling(strata, m)
     noise = np.zeros((1, m, m))
     if not evidence.exact:
         noise = variances[0, 1][:, None, None] * np.kron(x.within, y.within)
@@ -151,8 +201,7 @@ def _pooled_parts(
         noise += _kronecker(x.free.transpose(0, 2, 1) @ y.noise @ x.free, y.within[None])
         free = outer(x.free, y.free).reshape(tests, -1, m)
         noise += free.transpose(0, 2, 1) @ strata.noise @ free
-    seen_x, seen_y = ((side.shares > 1e-9).any(axis=1).sum(axis=1) - 1 for side in (x, y))
-    return d.reshape(tests, m), sampling, noise, seen_x * seen_y
+    return d.reshape(tests, m), sampling, noise, freedom
 
 
 def _full(evidence: TableEvidence, questions: Indices) -> Floats:

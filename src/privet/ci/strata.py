@@ -108,6 +108,18 @@ class Strata:
             sides.append(_side(margin, total, noise, informative, common, own, inverse))
         return Strata(sides[0], sides[1], total, informative, common)
 
+    @staticmethod
+    def counted(x_margins: Floats, y_margins: Floats) -> Strata:
+        """From exact margins (tests, strata, levels), which share no noise."""
+        total = x_margins.sum(axis=2)
+        informative = total >= FEWEST_ROWS
+        calm, none = np.zeros_like(total), np.zeros(())
+        sides = [
+            Side(margin, _shares(margin, total, calm, informative, calm[..., None]), *[none] * 3)
+            for margin in (x_margins, y_margins)
+        ]
+        return Strata(sides[0], sides[1], total, informative, none)
+
     def products(self) -> Floats:
         """row col / N_z; where N_z is too small to divide by, linearised about the shares."""
         total = np.where(self.informative, self.total, 1.0)[:, :, None, None]

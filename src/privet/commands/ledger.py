@@ -67,13 +67,16 @@ def run_grant(args: argparse.Namespace) -> None:
 def run_show(args: argparse.Namespace) -> None:
     from privet.errors import LedgerError
     from privet.ledger import Ledger
+    from privet.names import same_name
     from privet.schema import did_you_mean
 
     book = Ledger(args.ledger)
     accounts = book.accounts()
     if args.name is not None:
         names = [account.dataset for account in accounts]
-        accounts = tuple(account for account in accounts if account.dataset == args.name)
+        accounts = tuple(
+            account for account in accounts if same_name(account.dataset, args.name)
+        )
         if not accounts:
             raise LedgerError(
                 f"data set {args.name!r} has no budget in {book.path}"
@@ -156,7 +159,7 @@ def _facts(account: Account) -> dict[str, Any]:
         "test_delta": float(account.test_delta),
         "test_delta_left": float(account.test_delta_left),
         "unit": account.unit,
-        "spent_epsilon": account.spent_epsilon,
+        "spent_epsilon": None if account.beyond_price else account.spent_epsilon,
         "left_epsilon": account.left_epsilon,
         "runs": [_run_facts(run) for run in account.runs],
     }

@@ -61,6 +61,17 @@ class CountedTables:
             ),
         )
 
+    def at_hand(self, sets: Indices) -> NDArray[np.bool_]:
+        """Which of these tables are known, or can be counted."""
+        if self._ask is not None:
+            return np.ones(len(sets), dtype=bool)
+        keys = map(tuple, np.sort(sets, axis=1).tolist())
+        return np.array([self._find(key) for key in keys], dtype=bool)
+
+    def cells(self) -> int:
+        """Of all that was counted."""
+        return sum(len(release.values) for release in self._releases)
+
     def tables(self, sets: Indices) -> list[Integers]:
         """The table of each set (rows of column indices), axes in the order given.
 

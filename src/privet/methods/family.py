@@ -126,7 +126,8 @@ class Family:
     def _checked(self, evidence: str) -> Check:
         def check(schema: Schema, settings: Settings) -> None:
             kind = self._kind(evidence, schema)
-            (moments if kind == "moments" else tables).check(schema, settings)
+            exact = tables.check_exact if evidence == "exact" else tables.check
+            (moments.check if kind == "moments" else exact)(schema, settings)
             if self.scored:
                 check_score(kind, settings)
                 check_parents(schema, settings.max_parents)
@@ -135,24 +136,30 @@ class Family:
         return check
 
     def _measure_exactly(self, curator: Curator, settings: Settings) -> tuple[Release, ...]:
-        """Moments; or interactions and, if families are scored, the tables that the search asks
-        for: it is played here once to hear which."""
+        """Moments; or interactions and, if families are scored or more columns given than these
+        serve, the tables that the search asks for: it is played here once to hear which."""
         schema = curator.schema
         if self._kind("exact", schema) == "moments":
             return moments.measure(curator, settings)
         releases = tables.measure(curator, settings)
-        if not self.scored:
+        if not self.scored and not tables.needs_counts(settings):
             return releases
         settings.on_step("counting tables", 0.4)
         counted = CountedTables.from_releases(schema, (), curator.exact)
-        stand = ground.on_counts(schema, releases, counted, settings)
-        self.find(stand, schema, settings, np.random.default_rng(settings.seed))
+        if self.scored:
+            stand = ground.on_counts(schema, releases, counted, settings)
+            self.find(stand, schema, settings, np.random.default_rng(settings.seed))
+        else:
+            stand = ground.on_tables(schema, releases, settings, counted)
+            self._searched(stand, schema, settings)
         return releases + counted.releases()
 
     def _search(
         self, evidence: str, schema: Schema, releases: tuple[Release, ...], settings: Settings
     ) -> Searched:
-        stand = self._ground(evidence, schema, releases, settings)
+        return self._searched(self._ground(evidence, schema, releases, settings), schema, settings)
+
+    def _searched(self, stand: Ground, schema: Schema, settings: Settings) -> Searched:
         settings.on_step("searching", 0.5)
         rng = np.random.default_rng(settings.seed)
         graph = self.find(stand, schema, settings, rng)
@@ -177,6 +184,9 @@ class Family:
         if kind == "counts":
             counted = CountedTables.from_releases(schema, releases)
             return ground.on_counts(schema, releases, counted, settings)
+        if evidence == "exact" and tables.needs_counts(settings):
+            counted = CountedTables.from_releases(schema, releases)
+            return ground.on_tables(schema, releases, settings, counted)
         return ground.on_tables(schema, releases, settings)
 
 

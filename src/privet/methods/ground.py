@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from privet.ci.counted import CountedJudge
 from privet.ci.fisher_z import MomentJudge
 from privet.ci.tables import TableJudge
 from privet.errors import MethodError
@@ -16,6 +17,7 @@ from privet.evidence.counted import CountedTables
 from privet.evidence.moments import MomentEvidence
 from privet.evidence.replicas import table_replicas
 from privet.methods.registry import Settings
+from privet.methods.tables import needs_counts
 from privet.queries import Release
 from privet.schema import Schema
 from privet.scores import gaussian
@@ -208,19 +210,35 @@ class _Voices:
     margins: Answer
 
 
-def on_tables(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Ground:
-    """Noisy interactions: Bayes factors that know the noise."""
+def on_tables(
+    schema: Schema,
+    releases: tuple[Release, ...],
+    settings: Settings,
+    counted: CountedTables | None = None,
+) -> Ground:
+    """Interactions: Bayes factors that know the noise; with exact ones go tables, if any test
+    has more columns given than interactions serve."""
     evidence = TableEvidence.from_releases(schema, schema.names, releases)
-    return _tables(evidence, settings.level(len(schema.columns)))
+    return _tables(evidence, settings.level(len(schema.columns)), counted)
 
 
-def _tables(evidence: TableEvidence, alpha: float) -> Ground:
-    judge, heard = TableJudge(evidence, alpha), Heard()
+def _judge(
+    evidence: TableEvidence,
+    few: TableJudge,
+    counted: CountedTables | None,
+    rng: np.random.Generator | None = None,
+) -> TableJudge | CountedJudge:
+    return few if counted is None else CountedJudge(evidence, counted, few, rng)
+
+
+def _tables(evidence: TableEvidence, alpha: float, counted: CountedTables | None) -> Ground:
+    judge, heard = _judge(evidence, TableJudge(evidence, alpha), counted), Heard()
     margins = heard.by(judge.margins)
 
     def replicas(count: int, rng: np.random.Generator) -> Iterator[Ground]:
         near, stack = heard.near(len(evidence.names)), table_replicas(evidence, count, rng)
-        together = TableJudge(stack, alpha)
+        own = None if counted is None else rng.spawn(1)[0]
+        together = _judge(evidence, TableJudge(stack, alpha), counted, own)
         margins = Chorus(together.margins)
         strengths = together.strengths()
         for r in range(count):
@@ -294,5 +312,6 @@ def on_counts(
         if settings.score == "bdeu"
         else exact_tables.bic(counted, settings.penalty)
     )
-    judge = TableJudge(evidence, settings.level(len(schema.columns)))
+    few = TableJudge(evidence, settings.level(len(schema.columns)))
+    judge = _judge(evidence, few, counted if needs_counts(settings) else None)
     return _heard(judge, score, Heard(), _no_replicas)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from privet.ci.counted import CountedJudge
 from privet.ci.tables import TableJudge
 from privet.evidence.components import TableEvidence
+from privet.evidence.counted import CountedTables
 from privet.evidence.replicas import table_replicas
 from privet.methods.registry import Method, Searched, Settings
 from privet.methods.tables import check, delta, measure
@@ -25,6 +27,21 @@ def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) ->
         return TableJudge(table_replicas(evidence, count, rng), alpha)
 
     return weighed_search(TableJudge(evidence, alpha), replicas, schema, settings)
+
+
+def search_counted(
+    schema: Schema, releases: tuple[Release, ...], counted: CountedTables, settings: Settings
+) -> Searched:
+    """The same on exact evidence, with tables for tests that interactions do not serve."""
+    evidence = TableEvidence.from_releases(schema, schema.names, releases)
+    alpha = settings.level(len(schema.columns))
+
+    def replicas(count: int, rng: np.random.Generator) -> CountedJudge:
+        stack = TableJudge(table_replicas(evidence, count, rng), alpha)
+        return CountedJudge(evidence, counted, stack, rng.spawn(1)[0])
+
+    judge = CountedJudge(evidence, counted, TableJudge(evidence, alpha))
+    return weighed_search(judge, replicas, schema, settings)
 
 
 METHODS = (

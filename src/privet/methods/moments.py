@@ -27,10 +27,10 @@ from privet.evidence.moments import (
     whitened,
 )
 from privet.methods.registry import Settings
+from privet.methods.tables import check_order
 from privet.moment_queries import Locations
 from privet.queries import Release
 from privet.schema import Schema
-from privet.search.weighed_pc import WIDEST
 from privet.trust.central import Curator
 
 MOST_COLUMNS = 400
@@ -49,11 +49,7 @@ def check(schema: Schema, settings: Settings) -> None:
                 f"column {column.name!r} has missing = \"level\", which is no number; moments "
                 "need a value or drop as missing policy; change it, or use interaction-pc"
             )
-    if not 0 <= settings.max_order <= WIDEST:
-        raise MethodError(
-            f"--max-order is {settings.max_order}; separators are formed of the {WIDEST} strongest "
-            f"neighbours of a column, so no budget buys larger ones; use 0 to {WIDEST}"
-        )
+    check_order(settings)
 
 
 def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:

@@ -6,31 +6,43 @@ promised. Columns that are numbers throughout give exact moments, others exact t
 
 from __future__ import annotations
 
-from types import ModuleType
-
-from privet.methods import interaction_pc, moment_pc
+from privet.evidence.counted import CountedTables
+from privet.methods import interaction_pc, moment_pc, moments, tables
 from privet.methods.registry import Method, Searched, Settings
 from privet.queries import Release
 from privet.schema import Schema
 from privet.trust.central import Curator
 
 
-def _kind(schema: Schema) -> ModuleType:
-    return moment_pc if schema.has_moments else interaction_pc
-
-
 def check(schema: Schema, settings: Settings) -> None:
-    _kind(schema).check(schema, settings)
+    if schema.has_moments:
+        moments.check(schema, settings)
+    else:
+        tables.check_exact(schema, settings)
 
 
 def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
-    releases: tuple[Release, ...] = _kind(curator.schema).measure(curator, settings)
-    return releases
+    """Moments; or interactions and, for more given columns than these serve, the tables that the
+    search asks for: it is played here once to hear which."""
+    schema = curator.schema
+    if schema.has_moments:
+        return moments.measure(curator, settings)
+    releases = tables.measure(curator, settings)
+    if not tables.needs_counts(settings):
+        return releases
+    settings.on_step("counting tables", 0.4)
+    counted = CountedTables.from_releases(schema, (), curator.exact)
+    interaction_pc.search_counted(schema, releases, counted, settings)
+    return releases + counted.releases()
 
 
 def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Searched:
-    searched: Searched = _kind(schema).search(schema, releases, settings)
-    return searched
+    if schema.has_moments:
+        return moment_pc.search(schema, releases, settings)
+    if not tables.needs_counts(settings):
+        return interaction_pc.search(schema, releases, settings)
+    counted = CountedTables.from_releases(schema, releases)
+    return interaction_pc.search_counted(schema, releases, counted, settings)
 
 
 METHODS = (

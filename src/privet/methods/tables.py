@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import Number
+from privet.ci.counted import MEASURED
 from privet.ci.tables import TableJudge
 from privet.contrasts import GRID, contrasts
 from privet.errors import MethodError
@@ -53,6 +54,30 @@ def check(schema: Schema, settings: Settings) -> None:
             f"which serve separators of 0, 1 or 2 columns. {_dearer(schema, settings.max_order)}; "
             "use 0, 1 or 2"
         )
+    _check_tables(schema)
+
+
+def check_exact(schema: Schema, settings: Settings) -> None:
+    """Without privacy, tables of more columns can be counted."""
+    check_order(settings)
+    _check_tables(schema)
+
+
+def check_order(settings: Settings) -> None:
+    """Refuse larger separators than any search forms."""
+    if not 0 <= settings.max_order <= WIDEST:
+        raise MethodError(
+            f"--max-order is {settings.max_order}; separators are formed of the {WIDEST} strongest "
+            f"neighbours of a column, so there are no larger ones; use 0 to {WIDEST}"
+        )
+
+
+def needs_counts(settings: Settings) -> bool:
+    """Whether a search on exact evidence asks for more than interactions."""
+    return settings.max_order > MEASURED
+
+
+def _check_tables(schema: Schema) -> None:
     size = len(schema.columns)
     if size > MOST_COLUMNS:
         raise MethodError(

@@ -1,0 +1,237 @@
+"""Runs whose results must not change by accident: every method, with noise that can be repeated.
+
+The noise of a private run comes from the system's entropy and has no seed. Here, and only here, it
+is taken from a seeded generator in its place, so that evidence, graphs and certificates can be held
+against those that are kept in ``kept.json``. ``python -m tests.golden.cases`` writes them anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import privet
+from privet import mechanisms
+from privet.evidence import file as saved_file
+from privet.methods import registry
+from privet.networks import network
+from privet.networks.random import random_linear_gaussian
+from privet.orientation import registry as ways
+
+HERE = Path(__file__).parent
+KEPT = HERE / "kept.json"
+ROWS = 3000
+
+
+def seeded(seed: int = 7) -> dict[str, Callable[[float], Any]]:
+    """What OpenDP would draw, from a generator that starts anew in every run."""
+    rng = np.random.default_rng(seed)
+
+    def adding(draw: Callable[[float, int], Any]) -> Callable[[float], Any]:
+        def make(scale: float) -> Any:
+            return lambda values: [
+                int(value + noise)
+                for value, noise in zip(values, draw(scale, len(values)), strict=True)
+            ]
+
+        return make
+
+    def noisy_max(scale: float) -> Any:
+        return lambda values: int(np.argmax(np.asarray(values) + rng.gumbel(0, scale, len(values))))
+
+    return {
+        "_gaussian": adding(lambda scale, size: np.rint(rng.normal(0, scale, size))),
+        "_laplace": adding(lambda scale, size: np.rint(rng.laplace(0, scale, size))),
+        "_noisy_max": noisy_max,
+    }
+
+
+@contextmanager
+def repeatable() -> Iterator[None]:
+    with mock.patch.multiple(mechanisms, **seeded()):
+        yield
+
+
+def tables() -> dict[str, tuple[dict[str, list[Any]], privet.Schema]]:
+    """A table of categories, one of numbers, one of both."""
+    rng = np.random.default_rng(11)
+    a = rng.integers(0, 3, ROWS)
+    b = (a + (rng.random(ROWS) < 0.3)) % 3
+    c = rng.integers(0, 2, ROWS)
+    d = (b > 0) ^ (c == 1) ^ (rng.random(ROWS) < 0.1)
+    codes = {"a": a, "b": b, "c": c, "d": d.astype(int)}
+    levels = {name: tuple(str(k) for k in range(int(v.max()) + 1)) for name, v in codes.items()}
+    categories = {name: [str(k) for k in values] for name, values in codes.items()}
+    kinds = {"a": "ordinal", "b": "categorical", "c": "categorical", "d": "categorical"}
+    columns = [
+        privet.Column(name=name, kind=kinds[name], levels=levels[name])  # type: ignore[arg-type]
+        for name in codes
+    ]
+    u = rng.exponential(1, ROWS) - 1
+    x = np.clip(u, -3, 6)
+    y = np.clip(x**2 / 4 + rng.uniform(-1, 1, ROWS), -9, 12)
+    z = np.clip(0.8 * x + rng.normal(0, 1, ROWS), -9, 12)
+    w = np.clip(y - z + rng.normal(0, 1, ROWS), -20, 20)
+    numbers = {"x": x.tolist(), "y": y.tolist(), "z": z.tolist(), "w": w.tolist()}
+    bounds = {"x": (-3.0, 6.0), "y": (-9.0, 12.0), "z": (-9.0, 12.0), "w": (-20.0, 20.0)}
+    numeric = [
+        privet.Column(name=name, kind="numeric", bounds=bounds[name]) for name in numbers
+    ]
+    knowledge = privet.Knowledge(forbidden=frozenset({("d", "a")}))
+    return {
+        "categories": (
+            categories,
+            privet.Schema(name="categories", columns=tuple(columns), knowledge=knowledge),
+        ),
+        "numbers": (numbers, privet.Schema(name="numbers", columns=tuple(numeric))),
+        "both": (
+            {**categories, "x": numbers["x"], "z": numbers["z"]},
+            privet.Schema(
+                name="both",
+                columns=(*columns, *(c for c in numeric if c.name in "xz")),
+                rows=ROWS,
+                adjacency=privet.Adjacency.REPLACE_ONE,
+            ),
+        ),
+    }
+
+
+def digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def outcome(found: privet.Discovery) -> dict[str, Any]:
+    certificate = json.loads(found.certificate.to_json())
+    if certificate.get("ledger"):
+        certificate["ledger"]["run"] = 0
+    evidence = json.loads(saved_file.to_json(found.evidence))
+    return {
+        "graph": [
+            [str(edge), edge.confidence, edge.arrow_confidence, edge.origin]
+            for edge in found.graph.edges
+        ],
+        "tests": found.tests,
+        "notes": list(found.notes),
+        "certificate": digest(certificate),
+        "releases": digest(evidence["releases"]),
+        "schema": digest(evidence["schema"]),
+    }
+
+
+EPSILON = 4.0
+# These part the rows into halves by the system's entropy, which has no seed.
+SECRET_HALVES = {"anm-hsic", "anm-sqrt-hsic", "anm-iqr"}
+
+
+def central() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every method on every table: with a budget, without privacy, as published."""
+    for name, (data, schema) in tables().items():
+        for method in registry.available():
+            yield f"{name}, {method.name}", played(data, schema, method.name, method.private)
+            if method.published:
+                yield (
+                    f"{name}, {method.name} as published",
+                    played(data, schema, method.name, True, as_published=True),
+                )
+    data, schema = tables()["numbers"]
+    yield "numbers, directions of pairs", played(data, schema, "moment-pc", True, orient_pairs=0.5)
+    data, schema = tables()["categories"]
+    yield (
+        "categories, two methods",
+        played(data, schema, ["interaction-pc", "interaction-ges"], True),
+    )
+    for method in ("pc", "fci", "ges"):
+        yield f"categories, {method} of order 3", played(data, schema, method, False, max_order=3)
+    yield "categories, with a delta", played(data, schema, "interaction-pc", True, delta=1e-6)
+
+
+def played(
+    data: object, schema: privet.Schema, method: Any, private: bool, **options: Any
+) -> dict[str, Any]:
+    budget = {"epsilon": EPSILON} if private else {"private": False}
+    if not private:
+        options.pop("delta", None)
+    if private and not options.get("as_published"):
+        budget["ledger"] = privet.Ledger(":memory:")  # type: ignore[assignment]
+    try:
+        with repeatable():
+            return outcome(privet.discover(data, schema, method=method, **budget, **options))  # type: ignore[arg-type]
+    except privet.PrivetError as error:
+        return {"refused": str(error)}
+
+
+def larger() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Searches on networks of ten columns and more, where there is much to decide."""
+    for name in ("asia", "sachs", "child"):
+        model = network.load(name)
+        codes = model.sample(5 * ROWS, np.random.default_rng(5))
+        data = {n: np.array(model.levels[n])[codes[n]].tolist() for n in model.names}
+        for search in ("pc", "ges", "fci", "rfci", "mmhc", "mcmc"):
+            for method in (search, f"interaction-{search}"):
+                yield (
+                    f"{name}, {method}",
+                    played(data, model.schema(), method, method != search, delta=1e-6),
+                )
+    gaussian = random_linear_gaussian(12, density=0.3, rng=np.random.default_rng(2))
+    drawn = gaussian.sample(2 * ROWS, np.random.default_rng(3))
+    numbers = {n: values.tolist() for n, values in drawn.items()}
+    for search in ("pc", "ges", "fci", "rfci", "mmhc", "mcmc", "exact", "notears", "dagma"):
+        for method in (search, f"moment-{search}"):
+            yield (
+                f"gaussian, {method}",
+                played(numbers, gaussian.schema(), method, method != search),
+            )
+
+
+def paired() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every way to tell the cause of a pair."""
+    data, schema = tables()["numbers"]
+    schema = replace(schema, rows=ROWS, adjacency=privet.Adjacency.REPLACE_ONE)
+    for way in ways.available():
+        if way.name in SECRET_HALVES:
+            continue
+        budget: dict[str, Any] = {"private": False}
+        if way.private:
+            budget = {"epsilon": EPSILON, "ledger": privet.Ledger(":memory:")}
+            budget["delta"] = 1e-6 if way.tested else 0.0
+        try:
+            with repeatable():
+                found = privet.orient(
+                    data, schema, cause_effect=("x", "y"), method=way.name, **budget
+                )
+        except privet.PrivetError as error:
+            yield f"pair, {way.name}", {"refused": str(error)}
+            continue
+        yield f"pair, {way.name}", {"answers": [one.to_dict() for one in found]}
+
+
+def again() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Files that were written before: evidence of real runs, and reports of devices."""
+    for file in sorted(HERE.glob("*.evidence.json")):
+        for method in registry.available():
+            try:
+                found = outcome(privet.discover(evidence=file, method=method.name))
+            except privet.PrivetError as error:
+                found = {"refused": str(error)}
+            yield f"{file.name}, {method.name}", found
+    for protocol in sorted(HERE.glob("*.protocol.json")):
+        reports = protocol.with_name(protocol.name.replace(".protocol.json", ".reports.csv"))
+        for method in registry.searching("reports"):
+            found = outcome(privet.discover(reports, protocol=protocol, method=method))
+            yield f"{reports.name}, {method}", found
+
+
+def record() -> dict[str, Any]:
+    return dict([*central(), *larger(), *paired(), *again()])
+
+
+if __name__ == "__main__":
+    KEPT.write_text(json.dumps(record(), indent=1, sort_keys=True) + "\n")
