@@ -30,10 +30,15 @@ def one(name: str, epsilon: float, seed: int, rows: int) -> dict[str, Any]:
     seconds = time.perf_counter() - start
     score = compare(model.graph(), found.graph)
     return {
-        "network": name, "epsilon": epsilon, "seed": seed, "rows": rows,
-        "skeleton": score.skeleton_f1, "directed": score.directed_f1, "shd": score.shd,
+        "network": name,
+        "epsilon": epsilon,
+        "seed": seed,
+        "rows": rows,
+        "skeleton": score.skeleton_f1,
+        "directed": score.directed_f1,
+        "shd": score.shd,
         "seconds": seconds,
-    }  # fmt: skip
+    }
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import blas  # noqa: F401 (before numpy)
+import blas  # noqa: F401
 import numpy as np
 import pyarrow as pa
 

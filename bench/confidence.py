@@ -13,7 +13,7 @@ import argparse
 from itertools import pairwise
 from typing import Any
 
-import blas  # noqa: F401 (before numpy)
+import blas  # noqa: F401
 import numpy as np
 from common import markdown, network, parallel, table, write
 

@@ -12,7 +12,7 @@ import argparse
 import time
 from typing import Any
 
-import blas  # noqa: F401 (before numpy)
+import blas  # noqa: F401
 import numpy as np
 from common import markdown, parallel, spread, write
 
@@ -39,10 +39,16 @@ def one(rows: int, nodes: int, density: float, epsilon: float, seed: int) -> dic
         found = privet.discover(data, schema, epsilon=epsilon, delta=1e-6, ledger=":memory:")
     score = compare(model.graph(), found.graph)
     return {
-        "rows": rows, "nodes": nodes, "density": density, "epsilon": epsilon, "seed": seed,
-        "skeleton": score.skeleton_f1, "directed": score.directed_f1, "shd": score.shd,
+        "rows": rows,
+        "nodes": nodes,
+        "density": density,
+        "epsilon": epsilon,
+        "seed": seed,
+        "skeleton": score.skeleton_f1,
+        "directed": score.directed_f1,
+        "shd": score.shd,
         "seconds": time.perf_counter() - start,
-    }  # fmt: skip
+    }
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import blas  # noqa: F401 (before numpy)
+import blas  # noqa: F401
 import numpy as np
 from common import RESULTS, markdown, parallel, spread, table, write
 
@@ -29,7 +29,7 @@ from privet.bench.results import average, where
 from privet.errors import PrivetError
 from privet.graph.graph import Graph
 from privet.graph.metrics import compare
-from privet.methods import registry
+from privet.methods import method as registry
 from privet.networks import random_linear_gaussian, random_network
 
 FIGURES = json.loads((Path(__file__).parent / "papers_figures.json").read_text("utf-8"))
@@ -114,9 +114,13 @@ def scores(
     seconds = time.perf_counter() - start
     score, exchanged = compare(truth, found), compare(found, truth)
     return {
-        "tpr": score.tpr, "fpr": score.fpr, "tdr": score.tdr, "exchanged_fpr": exchanged.fpr,
-        "edges": len(found.edges), "seconds": seconds,
-    }  # fmt: skip
+        "tpr": score.tpr,
+        "fpr": score.fpr,
+        "tdr": score.tdr,
+        "exchanged_fpr": exchanged.fpr,
+        "edges": len(found.edges),
+        "seconds": seconds,
+    }
 
 
 def discovered(data: Any, schema: Any, method: str, epsilon: float | None) -> Graph:
@@ -210,7 +214,7 @@ def random_part(kind: str, wanted: Sequence[str], asked: argparse.Namespace) -> 
 
 def adult_part(asked: argparse.Namespace) -> tuple[str, Any]:
     if not (Path(asked.adult) / "adult.csv").exists():
-        from privet.datasets import fetch
+        from privet.networks.fetch import fetch
 
         fetch("adult", asked.adult)
     methods = [name for name in CATEGORICAL if name in known() and name != "pc"]

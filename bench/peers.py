@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import blas  # noqa: F401 (before numpy)
+import blas  # noqa: F401
 import numpy as np
 
 from privet.graph.graph import Graph
 from privet.graph.pag import to_graph
-from privet.schema import Schema
+from privet.schema.model import Schema
 
 
 @dataclass(frozen=True)

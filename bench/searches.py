@@ -17,20 +17,20 @@ import argparse
 import time
 from typing import Any
 
-import blas  # noqa: F401 (before numpy)
+import blas  # noqa: F401
 import numpy as np
 from common import markdown, network, parallel, spread, table, write
 from peers import peers
 
-from privet.discover import measure, search
+from privet.api.discover import measure, search
 from privet.graph.graph import Graph
 from privet.graph.metrics import compare
 from privet.graph.pag import to_graph, true_pag
-from privet.ledger import Ledger
-from privet.methods.registry import Settings, available
+from privet.methods.method import Settings, available
+from privet.methods.options import make_settings
 from privet.networks import random_linear_gaussian
-from privet.options import make_settings
-from privet.schema import Schema
+from privet.privacy.ledger.book import Ledger
+from privet.schema.model import Schema
 
 NETWORKS = "asia,sachs,child,insurance,alarm"
 SEARCHES = ("pc", "ges", "mmhc", "mcmc", "exact", "fci", "rfci", "notears", "dagma")
@@ -64,21 +64,36 @@ def one(name: str, columns: int, epsilon: float, seed: int) -> list[dict[str, An
         found = search(saved, settings, method=method)
         seconds = time.perf_counter() - start
         score = compare(graph_of(truth, found.graph.kind), found.graph)
-        records.append({
-            "data": name, "columns": len(schema.columns), "epsilon": epsilon, "seed": seed,
-            "search": method, "skeleton": score.skeleton_f1, "directed": score.directed_f1,
-            "shd": score.shd, "seconds": seconds, "measuring": measuring, "questions": found.tests,
-        })  # fmt: skip
+        records.append(
+            {
+                "data": name,
+                "columns": len(schema.columns),
+                "epsilon": epsilon,
+                "seed": seed,
+                "search": method,
+                "skeleton": score.skeleton_f1,
+                "directed": score.directed_f1,
+                "shd": score.shd,
+                "seconds": seconds,
+                "measuring": measuring,
+                "questions": found.tests,
+            }
+        )
     return records
 
 
 def measured(data: Any, schema: Schema, settings: Settings, epsilon: float, method: str) -> Any:
     private = epsilon != float("inf")
     return measure(
-        data, schema, settings,
-        epsilon=epsilon if private else None, delta=1e-6, method=method, private=private,
+        data,
+        schema,
+        settings,
+        epsilon=epsilon if private else None,
+        delta=1e-6,
+        method=method,
+        private=private,
         ledger=Ledger(":memory:"),
-    )  # fmt: skip
+    )
 
 
 def data_set(name: str, columns: int, seed: int) -> tuple[Any, Schema, Graph]:
@@ -143,11 +158,18 @@ def lines(records: list[dict[str, Any]]) -> list[list[Any]]:
         label = f"{key[1]} columns" if key[0] == "gaussian" else key[0]
         epsilon = "no privacy" if key[2] == float("inf") else f"{key[2]:g}"
         directed = [r["directed"] for r in runs]
-        out.append([
-            label, epsilon, key[3], spread(r["skeleton"] for r in runs),
-            "" if None in directed else spread(directed), spread(r["shd"] for r in runs),
-            f"{np.mean([r['seconds'] for r in runs]):.2f}", len(runs),
-        ])  # fmt: skip
+        out.append(
+            [
+                label,
+                epsilon,
+                key[3],
+                spread(r["skeleton"] for r in runs),
+                "" if None in directed else spread(directed),
+                spread(r["shd"] for r in runs),
+                f"{np.mean([r['seconds'] for r in runs]):.2f}",
+                len(runs),
+            ]
+        )
     return out
 
 
@@ -164,16 +186,43 @@ def beside_peers(names: list[str], limit: float) -> None:
             score = compare(graph_of(truth, theirs.graph.kind), theirs.graph) if theirs else None
             took = f"{theirs.seconds:.2f}" if theirs else f"over {limit:.0f}"
             ratio = (theirs.seconds if theirs else limit) / own
-            rows.append([
-                label, method, f"{own:.2f}", f"{ours.skeleton_f1:.3f}", _f1(ours), peer, took,
-                f"{score.skeleton_f1:.3f}" if score else "", _f1(score),
-                f"{'' if theirs else 'over '}{ratio:.0f}",
-            ])  # fmt: skip
-            records.append({"data": label, "method": method, "own": own, "peer": peer,
-                            "seconds": theirs.seconds if theirs else None, "limit": limit})
+            rows.append(
+                [
+                    label,
+                    method,
+                    f"{own:.2f}",
+                    f"{ours.skeleton_f1:.3f}",
+                    _f1(ours),
+                    peer,
+                    took,
+                    f"{score.skeleton_f1:.3f}" if score else "",
+                    _f1(score),
+                    f"{'' if theirs else 'over '}{ratio:.0f}",
+                ]
+            )
+            records.append(
+                {
+                    "data": label,
+                    "method": method,
+                    "own": own,
+                    "peer": peer,
+                    "seconds": theirs.seconds if theirs else None,
+                    "limit": limit,
+                }
+            )
             print(rows[-1], flush=True)
-    header = ["data", "Privet", "seconds", "skeleton F1", "directed F1", "peer", "its seconds",
-              "its skeleton F1", "its directed F1", "times faster"]
+    header = [
+        "data",
+        "Privet",
+        "seconds",
+        "skeleton F1",
+        "directed F1",
+        "peer",
+        "its seconds",
+        "its skeleton F1",
+        "its directed F1",
+        "times faster",
+    ]
     title = "Without privacy, beside other libraries (whole calls in memory, CPU seconds, one run)"
     write("searches-peers", title, markdown(header, rows), records)
 

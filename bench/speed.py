@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 
-import blas  # noqa: F401 (before numpy)
+import blas  # noqa: F401
 import numpy as np
 from common import markdown, network, table, write
 

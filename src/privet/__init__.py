@@ -17,22 +17,22 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from privet.certificate import Certificate
-    from privet.discover import discover
-    from privet.discovery import Discovery
-    from privet.draft import draft
+    from privet.api.discover import discover
+    from privet.api.orient import orient
     from privet.errors import PrivetError
     from privet.evidence.plan import plan
+    from privet.graph.formats.files import load as load_graph
+    from privet.graph.formats.files import save as save_graph
     from privet.graph.graph import Edge, Graph
-    from privet.graph.io import load as load_graph
-    from privet.graph.io import save as save_graph
     from privet.graph.knowledge import Knowledge
     from privet.graph.metrics import compare
-    from privet.ledger import Ledger
-    from privet.orient import orient
-    from privet.orientation.registry import Orientation
-    from privet.schema import Adjacency, Column, Schema
-    from privet.simulate import simulate, simulate_random
+    from privet.networks.simulate import simulate, simulate_random
+    from privet.pairs.way import Orientation
+    from privet.privacy.ledger.book import Ledger
+    from privet.results.certificate import Certificate
+    from privet.results.discovery import Discovery
+    from privet.schema.draft import draft
+    from privet.schema.model import Adjacency, Column, Schema
 
     __version__: str
 
@@ -61,26 +61,26 @@ __all__ = [
 ]
 
 _HOME = {
-    "Adjacency": "schema:Adjacency",
-    "Certificate": "certificate:Certificate",
-    "Column": "schema:Column",
-    "Discovery": "discovery:Discovery",
+    "Adjacency": "schema.model:Adjacency",
+    "Certificate": "results.certificate:Certificate",
+    "Column": "schema.model:Column",
+    "Discovery": "results.discovery:Discovery",
     "Edge": "graph.graph:Edge",
     "Graph": "graph.graph:Graph",
     "Knowledge": "graph.knowledge:Knowledge",
-    "Ledger": "ledger:Ledger",
-    "Orientation": "orientation.registry:Orientation",
+    "Ledger": "privacy.ledger.book:Ledger",
+    "Orientation": "pairs.way:Orientation",
     "PrivetError": "errors:PrivetError",
-    "Schema": "schema:Schema",
+    "Schema": "schema.model:Schema",
     "compare": "graph.metrics:compare",
-    "discover": "discover:discover",
-    "draft": "draft:draft",
-    "load_graph": "graph.io:load",
-    "orient": "orient:orient",
+    "discover": "api.discover:discover",
+    "draft": "schema.draft:draft",
+    "load_graph": "graph.formats.files:load",
+    "orient": "api.orient:orient",
     "plan": "evidence.plan:plan",
-    "save_graph": "graph.io:save",
-    "simulate": "simulate:simulate",
-    "simulate_random": "simulate:simulate_random",
+    "save_graph": "graph.formats.files:save",
+    "simulate": "networks.simulate:simulate",
+    "simulate_random": "networks.simulate:simulate_random",
 }
 
 

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from privet.cli import main
+from privet.cli.main import main
 
 sys.exit(main())

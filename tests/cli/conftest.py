@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from garden import SCHEMA, Ran, Run, rows
 
-from privet.cli import main
+from privet.cli.main import main
+from tests.helpers.garden import SCHEMA, Ran, Run, rows
 
 
 @pytest.fixture

@@ -44,9 +44,13 @@ PUBLISHED_SECONDS = {
     "child": ("11.9", "28.7", "16.4", "not run"),
 }
 COMPLETE = {
-    "cancer": "0.57 / 0.33", "earthquake": "0.57 / 0.33", "survey": "0.57 / 0.33",
-    "asia": "0.44 / 0.33", "sachs": "0.47 / 0.47", "child": "0.23 / 0.18",
-}  # fmt: skip
+    "cancer": "0.57 / 0.33",
+    "earthquake": "0.57 / 0.33",
+    "survey": "0.57 / 0.33",
+    "asia": "0.44 / 0.33",
+    "sachs": "0.47 / 0.47",
+    "child": "0.23 / 0.18",
+}
 
 
 def text(document: str) -> str:
@@ -105,8 +109,8 @@ def test_the_examples_run(document: str, fewest: int, tmp_path: Path) -> None:
 
 
 def test_the_examples_of_the_formats_are_one_graph(tmp_path: Path) -> None:
+    from privet.graph.formats.files import load
     from privet.graph.graph import Graph
-    from privet.graph.io import load
 
     def bare(graph: Graph) -> tuple[Any, ...]:
         return graph.kind, graph.nodes, [(e.source, e.mark, e.target) for e in graph.edges]
@@ -133,7 +137,7 @@ def test_the_schema_of_the_formats_is_valid() -> None:
 
 def test_the_orientation_of_the_formats_has_all_keys() -> None:
     """Of a file, and of a pair; each key is explained."""
-    from privet.orientation.registry import Orientation
+    from privet.pairs.way import Orientation
 
     example = [code for kind, code in blocks("docs/formats.md") if kind == "json"][1]
     (pair,) = json.loads(example)["pairs"]
@@ -192,8 +196,11 @@ def central_tables() -> str | None:
         return None
     runs = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     networks = list(dict.fromkeys(run["network"] for run in runs))
-    methods = [m for m in dict.fromkeys(r["method"] for r in runs) if any(
-        r["method"] == m and r["epsilon"] is not None for r in runs)]  # fmt: skip
+    methods = [
+        m
+        for m in dict.fromkeys(r["method"] for r in runs)
+        if any(r["method"] == m and r["epsilon"] is not None for r in runs)
+    ]
     free = [m for m in dict.fromkeys(run["method"] for run in runs) if m not in methods]
     parts = []
     for epsilon in sorted({run["epsilon"] for run in runs} - {None}):
@@ -208,9 +215,10 @@ def central_tables() -> str | None:
 def _both(runs: list[dict[str, Any]], network: str, method: str, epsilon: float | None) -> str:
     wanted = (network, method, epsilon)
     latest = {  # a run that was made again, with another delta, counts once
-        r["run"]: r for r in sorted(runs, key=lambda r: -(r["delta"] or 0))
+        r["run"]: r
+        for r in sorted(runs, key=lambda r: -(r["delta"] or 0))
         if (r["network"], r["method"], r["epsilon"]) == wanted
-    }.values()  # fmt: skip
+    }.values()
     scored = [r for r in latest if r["refused"] is None]
     if not scored:
         return "refused" if latest else ""

@@ -19,12 +19,12 @@ from unittest import mock
 import numpy as np
 
 import privet
-from privet import mechanisms
-from privet.evidence import file as saved_file
-from privet.methods import registry
+from privet.methods import method as registry
 from privet.networks import network
-from privet.networks.random import random_linear_gaussian
-from privet.orientation import registry as ways
+from privet.networks.generated import random_linear_gaussian
+from privet.pairs import way as ways
+from privet.privacy import mechanisms
+from privet.results import saved as saved_file
 
 HERE = Path(__file__).parent
 KEPT = HERE / "kept.json"
@@ -82,9 +82,7 @@ def tables() -> dict[str, tuple[dict[str, list[Any]], privet.Schema]]:
     w = np.clip(y - z + rng.normal(0, 1, ROWS), -20, 20)
     numbers = {"x": x.tolist(), "y": y.tolist(), "z": z.tolist(), "w": w.tolist()}
     bounds = {"x": (-3.0, 6.0), "y": (-9.0, 12.0), "z": (-9.0, 12.0), "w": (-20.0, 20.0)}
-    numeric = [
-        privet.Column(name=name, kind="numeric", bounds=bounds[name]) for name in numbers
-    ]
+    numeric = [privet.Column(name=name, kind="numeric", bounds=bounds[name]) for name in numbers]
     knowledge = privet.Knowledge(forbidden=frozenset({("d", "a")}))
     return {
         "categories": (

@@ -104,7 +104,8 @@ A_B = Edge("a", "b", "-->")
         (lambda: CHAIN.relabel({"a": "b"}), "more than once"),
         (
             lambda: Graph.from_matrix(
-                "abcd", np.array([[i != j and (i + j) % 2 for i in range(4)] for j in range(4)]),
+                "abcd",
+                np.array([[i != j and (i + j) % 2 for i in range(4)] for j in range(4)]),
                 "cpdag",
             ).extension(),
             "no DAG has just the arrows",

@@ -30,9 +30,7 @@ def test_forbidding_both_ways_forbids_the_edge():
 
 def test_lists_as_read_from_a_file_become_hashable():
     known = Knowledge(tiers=[["a"], ["b"]], required=[["a", "b"]], forbidden=[["b", "a"]])
-    assert known == Knowledge(
-        tiers=(("a",), ("b",)), required={("a", "b")}, forbidden={("b", "a")}
-    )
+    assert known == Knowledge(tiers=(("a",), ("b",)), required={("a", "b")}, forbidden={("b", "a")})
     assert hash(known)
     known.check(["a", "b"])
     Knowledge().check([])

@@ -134,8 +134,9 @@ def test_the_rules_give_every_class_of_three_nodes(selection):
     found = classes(all_mags(3, selection=selection))
     assert len(found) == 11
     for members in found:
-        assert all(np.array_equal(pag_of_mag(M, selection=selection), shared(members))
-                   for M in members)
+        assert all(
+            np.array_equal(pag_of_mag(M, selection=selection), shared(members)) for M in members
+        )
 
 
 def colliders(M):
@@ -230,28 +231,50 @@ def test_smoking_income_and_genotype():
     bear on smoking, a hidden profession on income and smoking; cancer has two causes."""
     names = ["income", "parents", "smoking", "genotype", "cancer"]
     found = found_pag(
-        names, ["profession"], "profession income", "profession smoking", "parents smoking",
-        "genotype smoking", "genotype cancer", "smoking cancer",
-    )  # fmt: skip
+        names,
+        ["profession"],
+        "profession income",
+        "profession smoking",
+        "parents smoking",
+        "genotype smoking",
+        "genotype cancer",
+        "smoking cancer",
+    )
     assert found == pag(
-        names, "income o-> smoking", "parents o-> smoking", "genotype o-> smoking",
-        "smoking --> cancer", "genotype --> cancer",
-    )  # fmt: skip
+        names,
+        "income o-> smoking",
+        "parents o-> smoking",
+        "genotype o-> smoking",
+        "smoking --> cancer",
+        "genotype --> cancer",
+    )
 
 
 ASIA = (
-    "asia tub", "smoke lung", "smoke bronc", "tub either", "lung either", "either xray",
-    "either dysp", "bronc dysp",
-)  # fmt: skip
+    "asia tub",
+    "smoke lung",
+    "smoke bronc",
+    "tub either",
+    "lung either",
+    "either xray",
+    "either dysp",
+    "bronc dysp",
+)
 
 
 def test_asia_with_smoking_hidden():
     """bronc --> dysp is there by rule 9: bronc o-o lung o-> either --> dysp."""
     names = ["asia", "tub", "lung", "bronc", "either", "xray", "dysp"]
     assert found_pag(names, ["smoke"], *ASIA) == pag(
-        names, "asia o-o tub", "tub o-> either", "lung o-> either", "lung o-o bronc",
-        "either --> xray", "either --> dysp", "bronc --> dysp",
-    )  # fmt: skip
+        names,
+        "asia o-o tub",
+        "tub o-> either",
+        "lung o-> either",
+        "lung o-o bronc",
+        "either --> xray",
+        "either --> dysp",
+        "bronc --> dysp",
+    )
 
 
 def test_asia_with_either_hidden():
@@ -260,9 +283,17 @@ def test_asia_with_either_hidden():
     names = ["asia", "tub", "smoke", "lung", "bronc", "xray", "dysp"]
     found = found_pag(names, ["either"], *ASIA)
     assert found == pag(
-        names, "asia o-o tub", "smoke o-o lung", "smoke o-o bronc", "tub o-> xray",
-        "lung o-> xray", "tub o-> dysp", "lung --> dysp", "bronc --> dysp", "xray o-> dysp",
-    )  # fmt: skip
+        names,
+        "asia o-o tub",
+        "smoke o-o lung",
+        "smoke o-o bronc",
+        "tub o-> xray",
+        "lung o-> xray",
+        "tub o-> dysp",
+        "lung --> dysp",
+        "bronc --> dysp",
+        "xray o-> dysp",
+    )
     members = list(members_over(marks_of(found_mag(names, ["either"], *ASIA))))
     assert np.array_equal(marks_of(found), shared(members))
 
@@ -307,8 +338,10 @@ def test_the_surest_discriminating_path_decides():
     """Two paths for b o-> c, from t and from u: one says collider, the other not."""
     graph = pag("tuabc", "t o-> a", "u o-> a", "b o-> a", "a --> c", "b o-> c")
     for from_t, from_u, edge in (
-        (5.0, -1.0, "b <-> c"), (1.0, -5.0, "b --> c"), (np.nan, np.nan, "b o-> c")
-    ):  # fmt: skip
+        (5.0, -1.0, "b <-> c"),
+        (1.0, -5.0, "b --> c"),
+        (np.nan, np.nan, "b o-> c"),
+    ):
         sure = np.array([from_t, from_u])
         after = closed(graph, lambda paths, sure=sure: sure[[path[0] for path in paths]])
         assert str(after.edge("b", "c")) == edge
@@ -319,17 +352,13 @@ def test_rule_ten():
     M = marks_of(pag("abcd", "a o-> c", "a o-o b", "a o-o d", "b --> c", "d --> c"))
     after = closure(M, lambda paths: np.ones(len(paths)))
     assert after[2, 0] == TAIL and after[0, 2] == HEAD
-    joined = marks_of(
-        pag("abcd", "a o-> c", "a o-o b", "a o-o d", "b --> c", "d --> c", "b o-o d")
-    )
+    joined = marks_of(pag("abcd", "a o-> c", "a o-o b", "a o-o d", "b --> c", "d --> c", "b o-o d"))
     assert closure(joined, lambda paths: np.ones(len(paths)))[2, 0] == CIRCLE
 
 
 def test_discriminating_paths_are_followed_to_their_end():
     """t *-> u <-> a <-> b o-> c, and u, a are parents of c."""
-    M = marks_of(
-        pag("tuabc", "t o-> u", "u <-> a", "a <-> b", "b o-> c", "u --> c", "a --> c")
-    )
+    M = marks_of(pag("tuabc", "t o-> u", "u <-> a", "a <-> b", "b o-> c", "u --> c", "a --> c"))
     assert list(discriminating_paths(M)) == [(0, 1, 2, 3, 4)]
     broken = M.copy()
     broken[1, 4] = broken[4, 1] = CIRCLE  # u is no parent of c

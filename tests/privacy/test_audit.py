@@ -22,16 +22,16 @@ from numpy.typing import NDArray
 from scipy.stats import beta, norm
 
 import privet
-from privet.accounting import rho_for
-from privet.engines.memory import MemoryRows
-from privet.ledger import Ledger, Run
-from privet.mechanisms import Gaussian, Laplace, Select
-from privet.methods import tables
-from privet.methods.registry import Settings
-from privet.queries import Release, Rows
-from privet.schema import Column, Schema
+from privet.methods.method import Settings
+from privet.methods.sources import tables
+from privet.privacy.engines.memory import MemoryRows
+from privet.privacy.ledger.book import Ledger, Run
+from privet.privacy.ledger.conversion import rho_for
+from privet.privacy.mechanisms import Gaussian, Laplace, Select
+from privet.privacy.queries.tables import Release, Rows
+from privet.privacy.vault import Vault
+from privet.schema.model import Column, Schema
 from privet.trust.central import Curator
-from privet.vault import Vault
 
 Floats = NDArray[np.float64]
 

@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2
 
-from privet import mechanisms
 from privet.errors import BudgetError, MethodError
-from privet.mechanisms import (
+from privet.privacy import mechanisms
+from privet.privacy.mechanisms import (
     AboveThreshold,
     Exact,
     Gaussian,

@@ -15,17 +15,18 @@ import numpy as np
 import pytest
 
 import privet
-from privet.engines.encode import Encoder
-from privet.engines.memory import MemoryRows
 from privet.errors import BudgetError
-from privet.ledger import Ledger, Run
-from privet.mechanisms import Exact, Gaussian, Laplace
-from privet.methods import registry, tables
-from privet.methods.registry import Settings
-from privet.queries import Components, Release
-from privet.schema import Adjacency, Column, Schema
+from privet.methods import method as registry
+from privet.methods.method import Settings
+from privet.methods.sources import tables
+from privet.privacy.engines.encode import Encoder
+from privet.privacy.engines.memory import MemoryRows
+from privet.privacy.ledger.book import Ledger, Run
+from privet.privacy.mechanisms import Exact, Gaussian, Laplace
+from privet.privacy.queries.tables import Components, Release
+from privet.privacy.vault import Vault
+from privet.schema.model import Adjacency, Column, Schema
 from privet.trust.central import Curator
-from privet.vault import Vault
 
 SCHEMA = Schema(
     name="people",
@@ -111,8 +112,8 @@ def measure(run: Run, schema: Schema = SCHEMA) -> tuple[Release, ...]:
 DELTAS = pytest.mark.parametrize("delta", [1e-6, 0.0], ids=["zcdp", "pure"])
 REPLACED = replace(SCHEMA, adjacency=Adjacency.REPLACE_ONE, rows=600)
 DROPPED = replace(
-    REPLACED, columns=(replace(SCHEMA.columns[0], missing="drop", missing_value=None),
-                       *SCHEMA.columns[1:])
+    REPLACED,
+    columns=(replace(SCHEMA.columns[0], missing="drop", missing_value=None), *SCHEMA.columns[1:]),
 )
 SCHEMAS = pytest.mark.parametrize(
     "schema",
@@ -196,9 +197,7 @@ def test_what_is_asked_second_follows_from_the_first_answers_and_public_facts_al
 
     monkeypatch.setattr(Vault, "release", replay)
     other = {name: values[::-1] for name, values in table(50, seed=2).items()}
-    again = tables.measure(
-        Curator.open(other, SCHEMA, begin(Ledger(":memory:"))), Settings()
-    )
+    again = tables.measure(Curator.open(other, SCHEMA, begin(Ledger(":memory:"))), Settings())
     assert again == first and replayed == []
 
 

@@ -17,15 +17,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet.engines import memory
-from privet.engines.encode import UNREADABLE, Encoder
-from privet.engines.memory import MemoryRows
 from privet.errors import BudgetError, DataError, SchemaError
-from privet.ledger import Ledger, Run
-from privet.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
-from privet.queries import Counts
-from privet.schema import Column, Schema
-from privet.vault import Vault
+from privet.privacy.engines import memory
+from privet.privacy.engines.encode import UNREADABLE, Encoder
+from privet.privacy.engines.memory import MemoryRows
+from privet.privacy.ledger.book import Ledger, Run
+from privet.privacy.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
+from privet.privacy.queries.tables import Counts
+from privet.privacy.vault import Vault
+from privet.schema.model import Column, Schema
 
 SECRET = "zanzibar"  # stands in a cell, so it must never show
 SCHEMA = Schema(
@@ -184,9 +184,14 @@ class Lopsided(Watched):
     ],
 )
 def test_every_door_uses_the_sensitivity_of_its_mechanism(
-    name: str, mechanism: Any, method: str, place: int, sensitivity: int,
-    run: Run, monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    name: str,
+    mechanism: Any,
+    method: str,
+    place: int,
+    sensitivity: int,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     used: list[int] = []
     real = getattr(mechanism, method)
 

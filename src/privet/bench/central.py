@@ -16,22 +16,30 @@ from typing import Any
 
 import numpy as np
 
-from privet.accounting import check_asked
+from privet.api.discover import discover
 from privet.bench import results
 from privet.bench.results import AS_PUBLISHED, Cell, Result, Results
 from privet.bench.runner import OnDone, collect
-from privet.discover import discover
 from privet.errors import MethodError, PrivetError
 from privet.graph.graph import Graph
 from privet.graph.metrics import compare
-from privet.methods import registry
+from privet.methods import method as registry
 from privet.networks import Network, load
-from privet.schema import Schema
+from privet.privacy.ledger.conversion import check_asked
+from privet.schema.model import Schema
 
 NETWORKS = ("cancer", "earthquake", "survey", "asia", "sachs", "child")
 EPSILONS = (0.1, 1.0, 5.0, 10.0)
-METHODS = ("interaction-pc", "em-pc", "lap-table", "svt-pc", "priv-pc", "curate", "noleaks",
-           "curate-score")  # fmt: skip
+METHODS = (
+    "interaction-pc",
+    "em-pc",
+    "lap-table",
+    "svt-pc",
+    "priv-pc",
+    "curate",
+    "noleaks",
+    "curate-score",
+)
 WITHOUT_PRIVACY = "pc"
 COMPLETE, EMPTY = "complete graph", "empty graph"
 FREE = (COMPLETE, EMPTY)  # need no data

@@ -20,8 +20,18 @@ NARROWEST = 500.0  # the title needs so much
 HEAD = 52.0
 LEGEND_STEP = 234.0
 LINE = 10.5  # least distance of two names
-COLOURS = ("#0067a5", "#c8550e", "#00836b", "#b0478f", "#7a6a00", "#6250c4", "#c0394b", "#3d8bb5",
-           "#567d2e", "#8a5a3c")  # fmt: skip
+COLOURS = (
+    "#0067a5",
+    "#c8550e",
+    "#00836b",
+    "#b0478f",
+    "#7a6a00",
+    "#6250c4",
+    "#c0394b",
+    "#3d8bb5",
+    "#567d2e",
+    "#8a5a3c",
+)
 MARKERS = "osd^"
 GREY, INK = "#7b8794", "#22303c"
 STYLE = (
@@ -78,9 +88,7 @@ def height_of(score: float) -> float:
     return (1 - score) * HEIGHT
 
 
-def page(
-    title: str, looks: Sequence[Look], panels: Sequence[Panel], columns: int = COLUMNS
-) -> str:
+def page(title: str, looks: Sequence[Look], panels: Sequence[Panel], columns: int = COLUMNS) -> str:
     across = min(columns, len(panels))
     width = max(NARROWEST, 2 * MARGIN + across * (LEFT + WIDTH + NAMES))
     legend, legend_height = _legend(looks, width - 2 * MARGIN)

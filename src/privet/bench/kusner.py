@@ -18,20 +18,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet import tuebingen
-from privet.anm_query import Anm, AnmScores, Protect
 from privet.bench import chart
 from privet.bench.chart import COLOURS, MARKERS, Line, Look, Panel, Scale
 from privet.bench.tables import markdown
+from privet.networks import tuebingen
 from privet.networks.pairs import ADDITIVE, random_pair
-from privet.pairwise.flip import flipped_difference, flipped_sums
-from privet.residual_queries import UNIT, LogIqr, Of
-from privet.schema import Adjacency, Column, Schema
+from privet.pairs.flip import flipped_difference, flipped_sums
+from privet.privacy.queries.additive_noise import Anm, AnmScores, Protect
+from privet.privacy.queries.residuals import UNIT, LogIqr, Of
+from privet.schema.model import Adjacency, Column, Schema
 
 SCORES = {
-    "Spearman's ρ": "spearman", "Kendall's τ": "kendall", "HSIC": "hsic",
-    "√HSIC": "sqrt-hsic", "IQR": "iqr",
-}  # fmt: skip
+    "Spearman's ρ": "spearman",
+    "Kendall's τ": "kendall",
+    "HSIC": "hsic",
+    "√HSIC": "sqrt-hsic",
+    "IQR": "iqr",
+}
 EPSILONS = (None, 0.1, 1.0, 2.0)
 SPLITS = 10
 PAIRS = 10
@@ -225,8 +228,6 @@ def _known(
         Column(name=column, kind="numeric", bounds=pair)
         for column, pair in zip("xy", bounds, strict=True)
     )
-    schema = Schema(
-        name="pair", columns=columns, adjacency=Adjacency.REPLACE_ONE, rows=len(x)
-    )
+    schema = Schema(name="pair", columns=columns, adjacency=Adjacency.REPLACE_ONE, rows=len(x))
     inside = [np.clip(v, *b) for v, b in zip((x, y), bounds, strict=True)]
     return Known(name=name, columns=np.column_stack(inside), schema=schema, forward=forward)

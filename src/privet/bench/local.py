@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet import tuebingen
+from privet.api.discover import discover
 from privet.bench import results
 from privet.bench.local_data import (
     FETCHED,
@@ -32,22 +32,7 @@ from privet.bench.local_data import (
     questions,
     source,
 )
-from privet.bench.runner import OnDone, collect
-from privet.discover import discover
-from privet.errors import MethodError, PrivetError
-from privet.evidence.heaps import heaped
-from privet.evidence.local import ORDERS, planned_worth
-from privet.evidence.local_counts import LARGEST_SET, LeftOut, largest_set, told
-from privet.graph.graph import Graph
-from privet.graph.metrics import compare
-from privet.local import Randomizer, plan_protocol
-from privet.local.channel import check_epsilon
-from privet.local.protocol import check_name
-from privet.local.recipes import probability
-from privet.methods import registry
-from privet.networks import load
-from privet.options import make_settings
-from privet.published.local import (
+from privet.bench.local_published import (
     KRR_EACH,
     KRR_ROWS,
     MECHANISMS,
@@ -57,6 +42,20 @@ from privet.published.local import (
     direction,
     noised,
 )
+from privet.bench.runner import OnDone, collect
+from privet.errors import MethodError, PrivetError
+from privet.graph.graph import Graph
+from privet.graph.metrics import compare
+from privet.local import Randomizer, plan_protocol
+from privet.local.collector.counts import LARGEST_SET, LeftOut, largest_set, told
+from privet.local.collector.heaps import heaped
+from privet.local.collector.tables import ORDERS, planned_worth
+from privet.local.device.channel import check_epsilon
+from privet.local.device.protocol import check_name
+from privet.local.device.recipes import probability
+from privet.methods import method as registry
+from privet.methods.options import make_settings
+from privet.networks import load, tuebingen
 
 NETWORKS = ("cancer", "survey", "asia", "sachs", "child", "earthquake", "alarm", "insurance")
 SUCCESSES = (0.05, 0.1, 0.5)
@@ -280,9 +279,7 @@ def _by_protocol(cell: Cell, given: Source) -> tuple[Graph, float]:
 def scored(truth: Graph, found: Graph) -> Result:
     """Graphs with hidden causes are held against the best that could be found of the truth."""
     score = compare(truth.pag() if found.kind == "pag" else truth, found)
-    return Result(
-        skeleton_f1=score.skeleton_f1, directed_f1=score.directed_f1, shd=score.shd
-    )
+    return Result(skeleton_f1=score.skeleton_f1, directed_f1=score.directed_f1, shd=score.shd)
 
 
 def _directions(cell: Cell, folder: str) -> Result:

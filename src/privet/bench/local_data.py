@@ -19,14 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet import tuebingen
+from privet.bench.local_published import binned, bins_for, coded
 from privet.errors import MethodError
 from privet.graph.graph import Graph
-from privet.networks import load
+from privet.networks import load, tuebingen
+from privet.networks.generated import random_linear_gaussian
 from privet.networks.measured import CYTOMETRY, STATURE, Measured
-from privet.networks.random import random_linear_gaussian
-from privet.published.local import binned, bins_for, coded
-from privet.schema import Schema, did_you_mean
+from privet.schema.model import Schema, did_you_mean
 
 SECOND = slice(853, 1755)  # rows of the second experiment
 TEN = 10

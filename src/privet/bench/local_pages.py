@@ -13,7 +13,6 @@ from importlib.metadata import version
 
 import numpy as np
 
-from privet import tuebingen
 from privet.bench import chart
 from privet.bench.chart import COLOURS, GREY, INK, MARKERS, WIDTH, Line, Look, Panel, Scale
 from privet.bench.local import (
@@ -29,12 +28,12 @@ from privet.bench.local import (
     Result,
     Results,
 )
+from privet.bench.local_published import MECHANISMS
 from privet.bench.pairs_pages import clopper_pearson
 from privet.bench.tables import markdown
 from privet.graph.graph import Graph
 from privet.graph.metrics import compare
-from privet.networks import load
-from privet.published.local import MECHANISMS
+from privet.networks import load, tuebingen
 
 HOW_TO_READ = """\
 Mean ± standard deviation over the runs. ε is that of everything one person sends. k-RR is
@@ -114,8 +113,9 @@ def paper_tables(grid: Grid, found: Results, name: str) -> Iterator[Table]:
             (m, *(show(_where(found, name, m, first, by, level)) for level in across))
             for m in MECHANISMS
         )
-        yield Table(title=f"At equal {by}: {title}", header=("mechanism", *header),
-                    rows=tuple(rows))  # fmt: skip
+        yield Table(
+            title=f"At equal {by}: {title}", header=("mechanism", *header), rows=tuple(rows)
+        )
         for score, shown in scores:
             yield Table(
                 title=f"At equal {by}: {score}",
@@ -143,8 +143,9 @@ def _clear(name: str) -> tuple[str, ...]:
 
 def network_tables(grid: Grid, found: Results, name: str) -> Iterator[Table]:
     figures: tuple[tuple[str, Of], ...] = (
-        ("Skeleton F1", lambda r: r.skeleton_f1), ("CPDAG F1", lambda r: r.directed_f1),
-    )  # fmt: skip
+        ("Skeleton F1", lambda r: r.skeleton_f1),
+        ("CPDAG F1", lambda r: r.directed_f1),
+    )
     header = ("protocol", *(_level(BY_EPSILON, epsilon) for epsilon in grid.epsilons))
     for title, of in figures:
         rows = []
@@ -240,9 +241,7 @@ def paper_picture(grid: Grid, found: Results) -> str:
     return chart.page(title, looks, panels, columns=2) if panels else ""
 
 
-def _paper_panel(
-    grid: Grid, found: Results, name: str, by: str, looks: Sequence[Look]
-) -> Panel:
+def _paper_panel(grid: Grid, found: Results, name: str, by: str, looks: Sequence[Look]) -> Panel:
     on_pairs = name == tuebingen.FOLDER
     scale = Scale(label="attacker's success" if by == BY_SUCCESS else "ε", ticks=_across(grid, by))
     lines: list[Line] = []

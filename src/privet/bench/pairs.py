@@ -18,27 +18,46 @@ from typing import Any
 import numpy as np
 
 import privet
-from privet import tuebingen
-from privet.accounting import check_asked
 from privet.bench import results
 from privet.bench.runner import OnDone, collect
 from privet.errors import MethodError, PrivetError
+from privet.networks import tuebingen
 from privet.networks.pairs import ADDITIVE, EITHER_WAY, OTHER, random_pair
-from privet.schema import Adjacency, Column, Schema
+from privet.privacy.ledger.conversion import check_asked
+from privet.schema.model import Adjacency, Column, Schema
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
 ROWS = (500, 1000, 2000, 5000, 10_000, 20_000)
 PAIRS = 150
 METHODS = (
-    "table-collisions", "table-both", "table-entropy", "table-ghsic", "table-reci", "table-cds",
-    "table-igci", "loss-difference", "anm-sqrt-hsic", "anm-hsic", "anm-iqr", "anm-spearman",
-    "anm-kendall", "anm", "reci", "reci-cube", "igci", "igci-gaussian", "igci-slope",
-    "igci-slope-gaussian", "cds",
-)  # fmt: skip
+    "table-collisions",
+    "table-both",
+    "table-entropy",
+    "table-ghsic",
+    "table-reci",
+    "table-cds",
+    "table-igci",
+    "loss-difference",
+    "anm-sqrt-hsic",
+    "anm-hsic",
+    "anm-iqr",
+    "anm-spearman",
+    "anm-kendall",
+    "anm",
+    "reci",
+    "reci-cube",
+    "igci",
+    "igci-gaussian",
+    "igci-slope",
+    "igci-slope-gaussian",
+    "cds",
+)
 KUSNER = ("anm-sqrt-hsic", "anm-hsic", "anm-iqr")  # theirs, with people in both halves protected
 KINDS: Mapping[str, tuple[str, ...]] = {
-    "additive": ADDITIVE, "other": OTHER, "gaussian": EITHER_WAY,
-}  # fmt: skip
+    "additive": ADDITIVE,
+    "other": OTHER,
+    "gaussian": EITHER_WAY,
+}
 DIRECTIONS = {"-->": 1, "<--": -1}  # all else is undecided
 
 
@@ -204,9 +223,7 @@ def _simulated(kind: str, rows: int, rng: np.random.Generator) -> Question:
         Column(name=name, kind="numeric", bounds=bounds)
         for name, bounds in zip("xy", pair.bounds(), strict=True)
     )
-    schema = Schema(
-        name=kind, columns=tuple(columns), adjacency=Adjacency.REPLACE_ONE, rows=rows
-    )
+    schema = Schema(name=kind, columns=tuple(columns), adjacency=Adjacency.REPLACE_ONE, rows=rows)
     data = {"x": pair.x, "y": pair.y}
     truth = 1 if pair.forward else -1
     return Question(data=data, schema=schema, first="x", second="y", truth=truth)
@@ -219,9 +236,13 @@ def _real(pair: tuebingen.RealPair, rng: np.random.Generator) -> Question:
         first, second, truth = second, first, -1
     data = {tuebingen.CAUSE: pair.cause, tuebingen.EFFECT: pair.effect}
     return Question(
-        data=data, schema=pair.schema(), first=first, second=second, truth=truth,
+        data=data,
+        schema=pair.schema(),
+        first=first,
+        second=second,
+        truth=truth,
         weight=pair.weight,
-    )  # fmt: skip
+    )
 
 
 def publish(grid: Grid, found: Results, folder: str | Path) -> tuple[Path, ...]:

@@ -13,7 +13,7 @@ from privet.bench import chart
 from privet.bench.chart import COLOURS, MARKERS, Line, Look, Panel, Scale
 from privet.bench.pairs import KINDS, KUSNER, Cell, Grid, Result, Results
 from privet.bench.tables import markdown
-from privet.orientation.registry import AUTO
+from privet.pairs.way import AUTO
 
 LEVEL = 0.95  # of intervals
 HOW_TO_READ = f"""\
@@ -173,9 +173,7 @@ def picture(grid: Grid, found: Results) -> str:
     return chart.page("Share of right directions against ε", looks, panels)
 
 
-def _panel(
-    grid: Grid, found: Results, source: str, rows: int, looks: Sequence[Look]
-) -> Panel:
+def _panel(grid: Grid, found: Results, source: str, rows: int, looks: Sequence[Look]) -> Panel:
     scale = Scale(label="ε", ticks=tuple(sorted(grid.epsilons)))
     lines = []
     for look in looks:

@@ -34,11 +34,14 @@ def _looks(grid: Grid) -> tuple[Look, ...]:
         )
     level = [
         Look(
-            name=method, colour=INK, marker="", dashes="1.5 2.5",
+            name=method,
+            colour=INK,
+            marker="",
+            dashes="1.5 2.5",
             label=method + " (no privacy)" * (method == WITHOUT_PRIVACY),
         )
         for method in grid.open
-    ]  # fmt: skip
+    ]
     free = Look(
         name=COMPLETE, colour=GREY, marker="", dashes="7 4", label=f"{COMPLETE} (costs nothing)"
     )

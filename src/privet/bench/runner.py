@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from privet.bench import results
 from privet.errors import MethodError
-from privet.output import NOTE
+from privet.results.folder import NOTE
 
 OnDone = Callable[[int, int], None]
 C = TypeVar("C", bound=Hashable)

@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from privet.errors import EvidenceError
-from privet.moment_queries import BINS, FINE, NORM, PAIR, SQUARE, Moments
-from privet.queries import Release
-from privet.schema import Schema
+from privet.privacy.queries.moments import BINS, FINE, NORM, PAIR, SQUARE, Moments
+from privet.privacy.queries.tables import Release
+from privet.schema.model import Schema
 
 Floats = NDArray[np.float64]
 

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import ncx2
 
-from privet.accounting import Number, budget_for, check_asked, weak_delta
 from privet.errors import BudgetError, MethodError
-from privet.evidence import unit_noise
+from privet.evidence import planned_noise as unit_noise
 from privet.evidence.moments import planned_noise
-from privet.prior import EFFECTS, default_level
-from privet.schema import Schema
+from privet.evidence.prior import EFFECTS, default_level
+from privet.privacy.ledger.conversion import Number, budget_for, check_asked, weak_delta
+from privet.schema.model import Schema
 
 POWER = 0.8
 LARGEST_EPSILON = 1e4
@@ -85,16 +85,13 @@ def epsilon_for(schema: Schema, rows: int, delta: Number, effect: float) -> floa
     low, high = log(1e-6), log(LARGEST_EPSILON)
     if gap(high) > 0:
         raise BudgetError(
-            f"an effect of {effect} does not show in {rows} rows at any epsilon; "
-            "it needs more rows"
+            f"an effect of {effect} does not show in {rows} rows at any epsilon; it needs more rows"
         )
     found = low if gap(low) < 0 else brentq(gap, low, high, xtol=1e-4)
     return float(np.exp(found))
 
 
-def _table_lines(
-    schema: Schema, rows: int, epsilon: Number, delta: Number
-) -> tuple[PlanLine, ...]:
+def _table_lines(schema: Schema, rows: int, epsilon: Number, delta: Number) -> tuple[PlanLine, ...]:
     levels = sorted(column.cardinality for column in schema.columns)
     shapes = Counter(combinations(levels, 2))
     level = default_level(len(levels))

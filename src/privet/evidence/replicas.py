@@ -10,13 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from privet.contrasts import contrasts
-from privet.evidence.components import Floats, TableEvidence
+from privet.evidence.tables import Floats, TableEvidence
+from privet.privacy.queries.contrasts import contrasts
 
 
-def table_replicas(
-    evidence: TableEvidence, count: int, rng: np.random.Generator
-) -> TableEvidence:
+def table_replicas(evidence: TableEvidence, count: int, rng: np.random.Generator) -> TableEvidence:
     """A stack of replicas."""
     roots = _sampling_roots(evidence)
     rows = evidence.rows + rng.normal(size=count) * np.sqrt(evidence.rows_variance)

@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from privet.graph.drawing import svg
+    from privet.graph.formats.files import load, save
     from privet.graph.graph import Edge, Graph
-    from privet.graph.io import load, save
     from privet.graph.knowledge import Knowledge
     from privet.graph.metrics import Comparison, compare
-    from privet.graph.picture import svg
 
 __all__ = ["Comparison", "Edge", "Graph", "Knowledge", "compare", "load", "save", "svg"]
 
@@ -23,9 +23,9 @@ _HOME = {
     "Graph": "graph",
     "Knowledge": "knowledge",
     "compare": "metrics",
-    "load": "io",
-    "save": "io",
-    "svg": "picture",
+    "load": "formats.files",
+    "save": "formats.files",
+    "svg": "drawing",
 }
 
 

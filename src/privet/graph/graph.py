@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import GraphError
-from privet.graph import orient
+from privet.graph import meek as orient
 
 Kind = Literal["dag", "cpdag", "pag"]
 Mark = Literal["-->", "---", "<->", "o->", "o-o", "o--"]

@@ -98,7 +98,7 @@ def _arrow(pair: Iterable[str], field: str) -> Arrow:
     if len(names) != 2 or names[0] == names[1]:
         raise KnowledgeError(
             f"each {field} arrow is a pair of two different names [cause, effect], "
-            f"but one is {list(names)!r}; write for example [\"age\", \"smoker\"]"
+            f'but one is {list(names)!r}; write for example ["age", "smoker"]'
         )
     return names[0], names[1]
 

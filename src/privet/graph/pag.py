@@ -19,7 +19,7 @@ from privet.graph.fci_rules import CIRCLE, HEAD, NONE, TAIL, Marks, Path, ancest
 from privet.graph.formats.common import End, ends, join
 from privet.graph.graph import Edge, Graph
 from privet.graph.knowledge import Knowledge
-from privet.graph.orient import is_acyclic
+from privet.graph.meek import is_acyclic
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]

@@ -10,11 +10,11 @@ graph from the reports.
 
 from __future__ import annotations
 
-from privet.local.channel import Channel, Matrix, RandomizedResponse
-from privet.local.levels import Levels
-from privet.local.protocol import Protocol
-from privet.local.randomizer import Randomizer
-from privet.local.recipes import plan_protocol
+from privet.local.device.channel import Channel, Matrix, RandomizedResponse
+from privet.local.device.exposure import Levels
+from privet.local.device.protocol import Protocol
+from privet.local.device.randomizer import Randomizer
+from privet.local.device.recipes import plan_protocol
 
 __all__ = [
     "Channel",

@@ -1,0 +1,1 @@
+"""A source of evidence and a search, by name."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from privet.networks.generated import LinearGaussian, random_linear_gaussian, random_network
 from privet.networks.network import Network, available, load
-from privet.networks.random import LinearGaussian, random_linear_gaussian, random_network
 
 __all__ = [
     "LinearGaussian",

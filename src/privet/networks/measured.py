@@ -27,12 +27,21 @@ from numpy.typing import NDArray
 from privet.errors import DataError
 from privet.graph.graph import Edge, Graph
 from privet.networks.network import load
-from privet.schema import Column, Schema
+from privet.schema.model import Column, Schema
 
 CYTOMETRY_NAMES = {
-    "praf": "Raf", "pmek": "Mek", "plcg": "Plcg", "PIP2": "PIP2", "PIP3": "PIP3", "p44/42": "Erk",
-    "pakts473": "Akt", "PKA": "PKA", "PKC": "PKC", "P38": "P38", "pjnk": "Jnk",
-}  # fmt: skip
+    "praf": "Raf",
+    "pmek": "Mek",
+    "plcg": "Plcg",
+    "PIP2": "PIP2",
+    "PIP3": "PIP3",
+    "p44/42": "Erk",
+    "pakts473": "Akt",
+    "PKA": "PKA",
+    "PKC": "PKC",
+    "P38": "P38",
+    "pjnk": "Jnk",
+}
 STATURE_NAMES = {"father": "father", "mother": "mother", "childHeight": "child"}
 DIGITS = 4
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from privet.errors import DataError, GraphError
 from privet.graph.graph import Edge, Graph
-from privet.schema import Column, Schema, did_you_mean
+from privet.schema.model import Column, Schema, did_you_mean
 
 BLOCK = 1 << 16  # rows drawn at a time: small enough for the processor's cache
 MOST_LEVELS = 255  # codes are bytes
@@ -58,7 +58,7 @@ class Network:
                     f"a row of the table of {node!r} in network {self.name!r} is no distribution; "
                     f"give probabilities that sum to 1"
                 )
-        self.order  # noqa: B018  (refuses cycles)
+        self.order  # noqa: B018
 
     @cached_property
     def order(self) -> tuple[str, ...]:

@@ -1,0 +1,1 @@
+"""What a family of parents is worth, from evidence."""

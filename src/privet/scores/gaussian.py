@@ -1,9 +1,9 @@
 """Gaussian BIC and BGe from moments, exact or noisy.
 
-A null correlation has variance spread / rows from sampling, and noise that is round in the
-metric of the rows adds just s² to it (``ci/fisher_z.py``), whichever columns are looked at. So
-m = 1 / (spread / rows + s²) rows without noise would know as much, and stand for both: with R
-the correlations and l the columns of a set, its worth is
+A null correlation has variance spread / rows from sampling, and noise that is round in the metric
+of the rows adds just s² to it (``independence/fisher_z.py``), whichever columns are looked at. So m
+= 1 / (spread / rows + s²) rows without noise would know as much, and stand for both: with R the
+correlations and l the columns of a set, its worth is
 
     BIC    -m/2 log |R| - w/2 log m  l (l - 1) / 2      [Schwarz 1978]; w is the penalty discount
     BGe    log marginal likelihood of m rows of these columns, the others left out
@@ -23,8 +23,8 @@ from math import e, log, pi
 import numpy as np
 from scipy.special import multigammaln
 
-from privet.ci.fisher_z import fisher_z
 from privet.evidence.moments import Floats, MomentEvidence
+from privet.independence.fisher_z import fisher_z
 from privet.scores.families import Families, Indices
 
 MEAN_WEIGHT = 1.0  # α_μ: the prior mean weighs as much as so many rows

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
-from privet.evidence.counted import CountedTables
+from privet.evidence.exact_tables import CountedTables
 from privet.scores.families import Families
 
 Floats = NDArray[np.float64]

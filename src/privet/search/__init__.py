@@ -1,0 +1,1 @@
+"""Algorithms on judges and scores; they know neither data nor privacy."""

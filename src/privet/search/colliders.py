@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.graph.orient import cpdag
+from privet.graph.meek import cpdag
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -87,10 +87,15 @@ class _Orientation:
         edges = [(x, y) for x, y in np.argwhere(np.triu(adjacent)).tolist()]
         touching = [[at for at, edge in enumerate(edges) if k in edge] for k in range(size)]
         return _Orientation(
-            edges, weight, wanted, allowed,
+            edges,
+            weight,
+            wanted,
+            allowed,
             parents=[set() for _ in range(size)],
-            touching=touching, gains=[0.0] * len(edges), stale=set(),
-        )  # fmt: skip
+            touching=touching,
+            gains=[0.0] * len(edges),
+            stale=set(),
+        )
 
     def start(self, rng: np.random.Generator) -> None:
         """A random order of the columns that puts each cause that is settled first."""

@@ -68,9 +68,7 @@ def _check(constraints: Constraints, max_parents: int) -> None:
         )
 
 
-def _families(
-    local: Locals, constraints: Constraints, child: int, max_parents: int
-) -> _Families:
+def _families(local: Locals, constraints: Constraints, child: int, max_parents: int) -> _Families:
     """All parent sets that knowledge and the limit allow and the evidence can score."""
     required = np.flatnonzero(constraints.required[:, child] & constraints.allowed[:, child])
     others = np.setdiff1d(np.flatnonzero(constraints.allowed[:, child]), required).tolist()

@@ -140,11 +140,13 @@ class _Search:
     def with_sound_triples(self, found: Skeleton) -> Skeleton:
         """RFCI: in an unshielded i - k - j both edges must stand given what separates i and j."""
         while True:
-            doubts = sorted({
-                _doubt(end, k, found.separators[i, j])
-                for i, k, j in unshielded(found.adjacent).tolist()
-                for end in (i, j)
-            })
+            doubts = sorted(
+                {
+                    _doubt(end, k, found.separators[i, j])
+                    for i, k, j in unshielded(found.adjacent).tolist()
+                    for end in (i, j)
+                }
+            )
             answers = _asked(self.judge.margins, [(x, y, *pool) for x, y, pool in doubts])
             doubts = [doubt for doubt, answer in zip(doubts, answers, strict=True) if answer < 0]
             after = self._without_doubtful(found, doubts)
@@ -252,11 +254,13 @@ def _asked(ask: Callable[[Indices], Floats], questions: Sequence[Question]) -> F
 def _subsets(
     pools: Iterable[Sequence[int]], order: int, *, without: tuple[int, int]
 ) -> list[tuple[int, ...]]:
-    return sorted({
-        given
-        for pool in pools
-        for given in combinations([z for z in pool if z not in without], order)
-    })
+    return sorted(
+        {
+            given
+            for pool in pools
+            for given in combinations([z for z in pool if z not in without], order)
+        }
+    )
 
 
 def _liked_heads(marks: Marks, triples: Indices, weights: Floats) -> Bools:

@@ -20,7 +20,7 @@ from typing import Protocol
 
 import numpy as np
 
-from privet.graph.orient import collider_arrows, cpdag, extension
+from privet.graph.meek import collider_arrows, cpdag, extension
 from privet.search.constraints import Constraints
 from privet.search.hill_climb import TINY, Question, Remembered, bits_of, closed, members
 from privet.search.protocols import Bools, Floats, Gains
@@ -304,9 +304,7 @@ class _Search:
             stale |= touched[:, None]
         return stale
 
-    def _weigh(
-        self, state: _State, operator: _Operator, stale: Bools, options: Options
-    ) -> None:
+    def _weigh(self, state: _State, operator: _Operator, stale: Bools, options: Options) -> None:
         """What each clique of each stale pair is worth; all their questions are asked at once."""
         steps = [
             (x, y, clique, *operator.terms(state, x, y, clique))

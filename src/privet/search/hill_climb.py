@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.graph.orient import cpdag, extension, meek, vstructures
+from privet.graph.meek import cpdag, extension, meek, vstructures
 from privet.search.constraints import Constraints
 from privet.search.protocols import Bools, Floats, Gains
 

@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from privet.graph.orient import extension
+from privet.graph.meek import extension
 from privet.search.constraints import Constraints
 from privet.search.ges import ges
 from privet.search.hill_climb import Remembered, bits_of, climb, known_class

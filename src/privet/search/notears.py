@@ -118,9 +118,7 @@ def exponential(matrix: Floats) -> Floats:
     return total
 
 
-def minimised(
-    smooth: Smooth, start: Floats, constraints: Constraints, sparsity: float
-) -> Floats:
+def minimised(smooth: Smooth, start: Floats, constraints: Constraints, sparsity: float) -> Floats:
     """The weights where smooth(W) + sparsity |W|_1 is least near ``start``.
 
     Only the weights that are not 0, or want to leave it, take part in each round, each with the

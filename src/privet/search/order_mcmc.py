@@ -19,7 +19,7 @@ from math import ceil, log
 
 import numpy as np
 
-from privet.graph.orient import cpdag, meek
+from privet.graph.meek import cpdag, meek
 from privet.search.constraints import Constraints
 from privet.search.order_tables import Space, Tables
 from privet.search.protocols import Bools, Floats, Indices, Locals

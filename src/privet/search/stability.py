@@ -68,14 +68,16 @@ def replicated(
     founds = [Skeleton(start, {}) for _ in rngs]
     for order in range(max_order + 1):
 
-        def step(
-            r: int, ask: Ask, order: int = order, before: list[Skeleton] = founds
-        ) -> Skeleton:
+        def step(r: int, ask: Ask, order: int = order, before: list[Skeleton] = founds) -> Skeleton:
             widest = None if order < 2 else WIDEST
             return prune(
-                before[r], order, ask,
-                strength=strengths[r], required=constraints.required, widest=widest,
-            )  # fmt: skip
+                before[r],
+                order,
+                ask,
+                strength=strengths[r],
+                required=constraints.required,
+                widest=widest,
+            )
 
         founds = _together(len(rngs), step, judge.margins)
     joined = [

@@ -1,0 +1,1 @@
+"""How many vaults there are, and how their answers are combined: who pays, who sees what."""

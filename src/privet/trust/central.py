@@ -9,11 +9,11 @@ from math import isqrt
 from typing import Any
 
 from privet.errors import BudgetError
-from privet.ledger import Run
-from privet.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
-from privet.queries import Conditional, Query, Release
-from privet.schema import Schema
-from privet.vault import Vault
+from privet.privacy.ledger.book import Run
+from privet.privacy.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
+from privet.privacy.queries.tables import Conditional, Query, Release
+from privet.privacy.vault import Vault
+from privet.schema.model import Schema
 
 GRID = 1 << 64  # prices are rounded down to this part of one
 
@@ -27,9 +27,7 @@ class Curator:
     part: Fraction = Fraction(1)
 
     @staticmethod
-    def open(
-        data: Any, schema: Schema, run: Run | None, part: Fraction = Fraction(1)
-    ) -> Curator:
+    def open(data: Any, schema: Schema, run: Run | None, part: Fraction = Fraction(1)) -> Curator:
         return Curator(vault=Vault(data, schema, run), run=run, part=part)
 
     @property

@@ -12,10 +12,10 @@ from __future__ import annotations
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-from privet.accounting import DIGITS, SLACK
 from privet.errors import MethodError
-from privet.ledger import MEMORY, Ledger
-from privet.schema import Adjacency, Schema
+from privet.privacy.ledger.book import MEMORY, Ledger
+from privet.privacy.ledger.conversion import DIGITS, SLACK
+from privet.schema.model import Adjacency, Schema
 from privet.trust.central import GRID, Curator
 
 WORDS = 1 << 32  # a row is kept if a random word of 32 bits lies below ``keep``

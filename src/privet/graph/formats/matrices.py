@@ -107,9 +107,7 @@ def _end_matrix(graph: Graph, codes: dict[End, int]) -> NDArray[np.int_]:
     return M
 
 
-def _edges_of_ends(
-    M: NDArray[np.int_], names: Sequence[str], codes: dict[End, int]
-) -> list[Edge]:
+def _edges_of_ends(M: NDArray[np.int_], names: Sequence[str], codes: dict[End, int]) -> list[Edge]:
     end_of = {code: end for end, code in codes.items()}
     edges = []
     for i, j in np.argwhere((M != 0) | (M.T != 0)):

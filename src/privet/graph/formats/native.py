@@ -58,7 +58,8 @@ def _member(found: dict[str, Any], key: str, kind: type) -> Any:
     if not isinstance(found.get(key), kind):
         what = "a list" if kind is list else "a text"
         raise GraphError(
-            f"{key!r} is {found[key]!r}, but must be {what}" if key in found
+            f"{key!r} is {found[key]!r}, but must be {what}"
+            if key in found
             else f"{key!r} is missing from {_text(found)[:80]}; it must be {what}"
         )
     return found[key]

@@ -1,0 +1,1 @@
+"""The front doors: everything public is checked here before anything costs."""

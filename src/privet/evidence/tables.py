@@ -1,0 +1,250 @@
+"""Measured interaction components, ready to be put together into tables.
+
+Everything is kept in the integer units of the contrasts. A component that was measured twice is
+the inverse-variance mean of its measurements. Sets are rows of column indices, so that
+thousands of tables are put together by a few array operations. Evidence may be a *stack* of
+replicas that share their sets and variances: then one operation serves all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.errors import EvidenceError
+from privet.evidence.whole_table import interactions, is_whole
+from privet.privacy.queries.contrasts import design_inverse
+from privet.privacy.queries.tables import Components, Release
+from privet.schema.model import Schema
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """All measured components of one order: blocks of one flat array, found by sorted key.
+
+    The last axis of ``values`` is the flat one; an axis before it counts replicas.
+    """
+
+    keys: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    values: Floats
+    variances: Floats
+
+    def position(self, keys: NDArray[np.int64]) -> tuple[Indices, NDArray[np.bool_]]:
+        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return at, self.keys[at] == keys
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableEvidence:
+    """Noisy components of many column sets and the variance of their noise."""
+
+    names: tuple[str, ...]
+    cardinalities: tuple[int, ...]
+    ordered: tuple[bool, ...]
+    rows: Floats = field(default_factory=lambda: np.zeros(()))
+    rows_variance: float = 0.0
+    layers: dict[int, _Layer] = field(default_factory=dict)
+
+    @cached_property
+    def kind(self) -> NDArray[np.int64]:
+        """One number per column; columns with the same number have the same design."""
+        kinds: NDArray[np.int64] = 2 * np.array(self.cardinalities) + np.array(self.ordered)
+        return kinds
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether nothing was blurred, so that no noise need be reckoned with."""
+        layers = self.layers.values()
+        return self.rows_variance == 0 and not any(layer.variances.any() for layer in layers)
+
+    def kinds(self, columns: Indices) -> tuple[tuple[int, bool], ...]:
+        return tuple((self.cardinalities[i], self.ordered[i]) for i in columns)
+
+    @property
+    def replicas(self) -> tuple[int, ...]:
+        """() for one evidence, (r,) for a stack of r replicas."""
+        return self.rows.shape
+
+    @staticmethod
+    def empty(schema: Schema, names: tuple[str, ...]) -> TableEvidence:
+        columns = [schema.column(name) for name in names]
+        return TableEvidence(
+            names=names,
+            cardinalities=tuple(column.cardinality for column in columns),
+            ordered=tuple(column.ordered for column in columns),
+            rows=np.array(float(schema.rows or 0)),
+        )
+
+    @staticmethod
+    def from_releases(
+        schema: Schema, names: tuple[str, ...], releases: Sequence[Release]
+    ) -> TableEvidence:
+        """From the components among the releases, and those in a table of all columns."""
+        components = [one for one in releases if isinstance(one.query, Components)]
+        for one in releases:
+            components += interactions(schema, one) if is_whole(one, schema) else ()
+        return reduce(TableEvidence.add, components, TableEvidence.empty(schema, names))
+
+    def add(self, release: Release) -> TableEvidence:
+        """This evidence with one more release in it."""
+        sets = release.query.sets
+        if not sets[0]:
+            before = np.array(self.rows_variance or np.inf)
+            after = np.array(release.variance)
+            rows, variance = _combine(self.rows, before, release.values[0].astype(float), after)
+            return replace(self, rows=rows, rows_variance=float(variance))
+        index = {name: i for i, name in enumerate(self.names)}
+        members = np.array([[index[name] for name in names] for names in sets], dtype=np.intp)
+        fresh = self._layer(members, release)
+        order = len(sets[0])
+        old = self.layers.get(order)
+        merged = fresh if old is None else _merge(old, fresh)
+        return replace(self, layers={**self.layers, order: merged})
+
+    def _layer(self, members: Indices, release: Release) -> _Layer:
+        k = np.array(self.cardinalities) - 1
+        if (np.diff(members, axis=1) < 0).any():
+            raise EvidenceError("sets must name columns in the order of the schema; sort them")
+        sizes = k[members].prod(axis=1)
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        keys = self._keys(members)
+        order = np.argsort(keys)
+        values = release.values.astype(float)
+        flat = np.concatenate([values[starts[i] : starts[i + 1]] for i in order])
+        offsets = np.concatenate([[0], np.cumsum(sizes[order])])
+        return _Layer(keys[order], offsets, flat, np.full(len(order), release.variance))
+
+    def _keys(self, members: Indices) -> NDArray[np.int64]:
+        keys = np.zeros(len(members), dtype=np.int64)
+        for column in members.T:
+            keys = keys * len(self.names) + column
+        return keys
+
+    def members(self, order: int) -> list[tuple[int, ...]]:
+        """The measured sets of one order, in the order in which they are kept."""
+        keys, out = self.layers[order].keys, []
+        for _ in range(order):
+            keys, last = np.divmod(keys, len(self.names))
+            out.append(last.tolist())
+        return list(zip(*reversed(out), strict=True))
+
+    def measured(self, sets: Indices) -> NDArray[np.bool_]:
+        """Which of these sets (rows of indices, in any order) have been measured."""
+        layer = self.layers.get(sets.shape[1])
+        if layer is None or not len(sets):
+            return np.zeros(len(sets), dtype=bool)
+        return layer.position(self._keys(np.sort(sets, axis=1)))[1]
+
+    def blocks(self, sets: Indices) -> tuple[Floats, Floats]:
+        """Components of sets of one shape, axes in the order given, and their variances.
+
+        A component that was never measured is zero with variance zero: right where a statistic
+        does not depend on it, and the caller's duty to know.
+        """
+        shape = tuple(self.cardinalities[i] - 1 for i in sets[0])
+        layer = self.layers.get(sets.shape[1])
+        if layer is None:
+            return np.zeros((*self.replicas, len(sets), *shape)), np.zeros(len(sets))
+        at, found = layer.position(self._keys(np.sort(sets, axis=1)))
+        index = layer.offsets[at].reshape(-1, *[1] * len(shape))
+        for axis, size in enumerate(shape):
+            # blocks are stored with their columns in ascending order: those behind this one
+            behind = np.where(sets > sets[:, axis : axis + 1], shape, 1).prod(axis=1)
+            along = np.arange(size).reshape(-1, *[1] * (len(shape) - axis - 1))
+            index = index + behind.reshape(-1, *[1] * len(shape)) * along
+        if found.all():
+            return layer.values[..., index], layer.variances[at]
+        out = layer.values[..., np.where(found.reshape(-1, *[1] * len(shape)), index, 0)]
+        missing: tuple[Any, ...] = (..., ~found, *[slice(None)] * len(shape))
+        out[missing] = 0.0
+        return out, np.where(found, layer.variances[at], 0.0)
+
+    def coefficients(
+        self, sets: Indices, apart: bool = False
+    ) -> tuple[Floats, dict[tuple[int, ...], Floats]]:
+        """Total and components of all subsets of sets of one shape, as one array per set (for a
+        stack: all sets of the first replica, then of the next).
+
+        Index 0 of an axis means that the column was summed out. Also returned: the variance of
+        each subset (given by positions within the set), one number per set. ``apart`` leaves out
+        (as zero) what holds the first two columns and any other.
+        """
+        size = sets.shape[1]
+        shape = tuple(self.cardinalities[i] for i in sets[0])
+        out = np.zeros((*self.replicas, len(sets), *shape))
+        nowhere: tuple[Any, ...] = (..., *[0] * size)
+        out[nowhere] = self.rows[..., None]
+        variances: dict[tuple[int, ...], Floats] = {(): np.full(len(sets), self.rows_variance)}
+        for order in range(1, size + 1):
+            for subset in combinations(range(size), order):
+                if apart and order > 2 and subset[:2] == (0, 1):
+                    continue
+                values, variances[subset] = self.blocks(sets[:, subset])
+                inside = (slice(1, None) if i in subset else 0 for i in range(size))
+                where: tuple[Any, ...] = (..., *inside)
+                out[where] = values
+        if self.replicas:
+            copies = self.replicas[0]
+            variances = {subset: np.tile(values, copies) for subset, values in variances.items()}
+        return out.reshape(-1, *shape), variances
+
+    def rows_of(self, tests: int) -> Floats:
+        """The number of rows behind each of so many tests, at least one."""
+        each: Floats = np.maximum(np.atleast_1d(self.rows), 1.0)
+        return np.repeat(each, tests // len(each))
+
+    def tables(self, sets: Indices) -> Floats:
+        """Reconstructed tables of sets of one shape, axes in the order given."""
+        out = self.coefficients(sets)[0]
+        for axis in range(sets.shape[1]):
+            inverse = self.inverse(sets[0, axis])
+            out = np.moveaxis(np.tensordot(out, inverse, (axis + 1, 1)), -1, axis + 1)
+        return out
+
+    def inverse(self, column: int) -> Floats:
+        return design_inverse(self.cardinalities[column], self.ordered[column])
+
+
+def _combine(a: Floats, va: Floats, b: Floats, vb: Floats) -> tuple[Floats, Floats]:
+    """Inverse-variance mean; an exact value (variance 0) wins."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight = np.where(np.isinf(va), 0.0, np.where(va == 0, 1.0, vb / (va + vb)))
+        variance = np.where(np.isinf(va), vb, np.where(va == 0, 0.0, va * vb / (va + vb)))
+    return weight * a + (1 - weight) * b, variance
+
+
+def _merge(old: _Layer, new: _Layer) -> _Layer:
+    keys = np.union1d(old.keys, new.keys)
+    parts, variances = [], np.empty(len(keys))
+    in_old, in_new = old.position(keys), new.position(keys)
+    for i in range(len(keys)):
+        a, b = int(in_old[0][i]), int(in_new[0][i])
+        first = old.values[old.offsets[a] : old.offsets[a + 1]] if in_old[1][i] else None
+        second = new.values[new.offsets[b] : new.offsets[b + 1]] if in_new[1][i] else None
+        if first is None or second is None:
+            only = first if second is None else second
+            assert only is not None
+            parts.append(only)
+            variances[i] = old.variances[a] if second is None else new.variances[b]
+        else:
+            before, after = old.variances[a : a + 1], new.variances[b : b + 1]
+            mean, variance = _combine(first, before, second, after)
+            parts.append(mean)
+            variances[i] = variance[0]
+    offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+    return _Layer(keys, offsets, np.concatenate(parts), variances)
+
+
+def components_query(names: tuple[str, ...], sets: Iterable[tuple[int, ...]]) -> Components:
+    """The query for sets of column indices."""
+    return Components(tuple(tuple(names[i] for i in members) for members in sets))

@@ -1,0 +1,1 @@
+"""How files are read and written; knows neither schemas nor rows."""

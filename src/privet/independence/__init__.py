@@ -1,0 +1,1 @@
+"""Tests of independence that know the noise of the evidence."""

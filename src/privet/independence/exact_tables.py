@@ -1,0 +1,77 @@
+"""Judgements on exact tables with any number of given columns.
+
+With up to two, measured interactions answer, as they do where there is noise. With more, the same
+pooled test is made on tables that are counted when it first asks for them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+
+from privet.errors import MethodError
+from privet.evidence.exact_tables import CountedTables
+from privet.evidence.tables import Floats, Indices, TableEvidence
+from privet.independence import chi2
+from privet.independence.tables import Bools, TableJudge
+
+MEASURED = 2  # given columns that interactions serve
+# A test whose tables have more cells is not tried, as if nothing had been measured: two given
+# columns of the most levels that tables serve need as many.
+WIDEST_TABLE = 32**3
+MOST_CELLS = 1 << 24  # of all tables that one search counts, since they are kept and saved
+
+
+@dataclass(frozen=True)
+class CountedJudge:
+    """Answers questions (x, y, *Z). ``few`` answers those with few given columns; it may be about
+    a stack of replicas of ``evidence``, and then ``rng`` draws those of the others.
+
+    A replica that asks for a table which nobody can count has no answer, that is: infinite.
+    """
+
+    evidence: TableEvidence
+    counted: CountedTables
+    few: TableJudge
+    rng: np.random.Generator | None = None
+
+    def strengths(self) -> Floats:
+        return self.few.strengths()
+
+    def margins(self, questions: Indices) -> Floats:
+        """Log Bayes factor for dependence, less log(1/alpha): negative says independent."""
+        if questions.shape[1] - 2 <= MEASURED:
+            return self.few.margins(questions)
+        replicas = self.few.evidence.replicas
+        out = np.full((*replicas, len(questions)), np.inf)
+        asked = np.flatnonzero(self._answerable(questions))
+        drawn = None if self.rng is None else (replicas[0], self.rng)
+        self._check_room(questions[asked])
+        tested = chi2.pooled_counted(self.evidence, questions[asked], self.counted.tables, drawn)
+        out[..., asked] = tested.log_bayes - log(1 / self.few.alpha)
+        return out
+
+    def _answerable(self, questions: Indices) -> Bools:
+        levels = np.array(self.evidence.cardinalities, dtype=float)[questions]
+        cells = levels[:, :2].max(axis=1) * levels[:, 2:].prod(axis=1)
+        fits: Bools = cells <= WIDEST_TABLE
+        if self.rng is not None:
+            for end in (0, 1):
+                fits &= self.counted.at_hand(np.delete(questions, 1 - end, axis=1))
+        return fits
+
+    def _check_room(self, questions: Indices) -> None:
+        """Counts the tables of these questions a bit at a time, and refuses too many."""
+        step = MOST_CELLS // WIDEST_TABLE
+        sets = np.concatenate([np.delete(questions, 1 - end, axis=1) for end in (0, 1)])
+        for start in range(0, len(sets), step):
+            self.counted.tables(sets[start : start + step])
+            if (cells := self.counted.cells()) > MOST_CELLS:
+                given = questions.shape[1] - 2
+                raise MethodError(
+                    f"tests with {given} columns given ask for tables of {cells:,} cells so far; "
+                    f"at most {MOST_CELLS:,} are counted in one search; use --max-order "
+                    f"{given - 1}, or merge levels"
+                )

@@ -1,0 +1,186 @@
+"""The strata of a question (x, y, *Z): totals, margins and shares, and the noise they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.evidence.tables import Floats, Indices, TableEvidence
+from privet.privacy.queries.contrasts import design_inverse
+
+Bools = NDArray[np.bool_]
+Variances = dict[tuple[int, ...], Floats]
+
+# A stratum counts only if its total is at least this many rows and this many noise deviations.
+FEWEST_ROWS, NOISE_DEVIATIONS = 10.0, 3.0
+
+
+@lru_cache(maxsize=4096)
+def strata_design(
+    kinds: tuple[tuple[int, bool], ...],
+) -> tuple[Floats, tuple[tuple[tuple[int, ...], Floats], ...]]:
+    """Inverse design of Z as one axis, and for each subset of Z the covariance of two strata
+    that unit noise in its component makes."""
+    inverses = [design_inverse(k, ordered) for k, ordered in kinds]
+    factors = []
+    for order in range(len(kinds) + 1):
+        for subset in combinations(range(len(kinds)), order):
+            parts = [
+                b[:, 1:] @ b[:, 1:].T if i in subset else np.outer(b[:, 0], b[:, 0])
+                for i, b in enumerate(inverses)
+            ]
+            factors.append((subset, _kron(parts)))
+    return _kron(inverses), tuple(factors)
+
+
+def _kron(matrices: list[Floats]) -> Floats:
+    out: Floats = np.ones((1, 1))
+    for matrix in matrices:
+        out = np.asarray(np.kron(out, matrix), dtype=np.float64)
+    return out
+
+
+def shared_noise(
+    factors: tuple[tuple[tuple[int, ...], Floats], ...], variances: Variances
+) -> Callable[[tuple[int, ...]], Floats]:
+    """Noise covariance of two strata, for components that hold ``which`` of x and y (0 and 1)."""
+
+    def covariance(which: tuple[int, ...]) -> Floats:
+        out: Floats = np.zeros(())
+        for subset, factor in factors:
+            variance = variances[which + tuple(i + 2 for i in subset)]
+            term: Floats = variance[:, None, None] * factor
+            out = out + term
+        return out
+
+    return covariance
+
+
+@dataclass(frozen=True)
+class Side:
+    """One end of a question in each stratum: margin, shares and the noise of the margin.
+
+    ``free`` is the first column of L_z B, ``within`` the product of the others with themselves,
+    ``noise`` the covariance of two strata for components that hold this end (and not the other).
+    """
+
+    margin: Floats
+    shares: Floats
+    free: Floats
+    within: Floats
+    noise: Floats
+
+
+@dataclass(frozen=True)
+class Strata:
+    """Both ends, the strata's totals, which of them are informative, and their common noise."""
+
+    x: Side
+    y: Side
+    total: Floats
+    informative: Bools
+    noise: Floats
+
+    @staticmethod
+    def of(
+        evidence: TableEvidence, questions: Indices, coefficients: Floats, variances: Variances
+    ) -> Strata:
+        """From the coefficients of the questions, of which those with x and y are not used."""
+        z_inverse, factors = strata_design(evidence.kinds(questions[0, 2:]))
+        shared = shared_noise(factors, variances)
+        flats = [
+            each.reshape(*each.shape[:2], -1) @ z_inverse.T
+            for each in (coefficients[:, :, 0], coefficients[:, 0])
+        ]
+        total, common = flats[0][:, 0], shared(())
+        noise = np.sqrt(_diagonal(common))
+        informative = total >= np.maximum(FEWEST_ROWS, NOISE_DEVIATIONS * noise)
+        sides = []
+        for end, flat in enumerate(flats):
+            inverse = evidence.inverse(questions[0, end])
+            margin = np.einsum("ra,taz->tzr", inverse, flat)
+            own = shared((end,))
+            sides.append(_side(margin, total, noise, informative, common, own, inverse))
+        return Strata(sides[0], sides[1], total, informative, common)
+
+    @staticmethod
+    def counted(x_margins: Floats, y_margins: Floats) -> Strata:
+        """From exact margins (tests, strata, levels), which share no noise."""
+        total = x_margins.sum(axis=2)
+        informative = total >= FEWEST_ROWS
+        calm, none = np.zeros_like(total), np.zeros(())
+        sides = [
+            Side(margin, _shares(margin, total, calm, informative, calm[..., None]), *[none] * 3)
+            for margin in (x_margins, y_margins)
+        ]
+        return Strata(sides[0], sides[1], total, informative, none)
+
+    def products(self) -> Floats:
+        """row col / N_z; where N_z is too small to divide by, linearised about the shares."""
+        total = np.where(self.informative, self.total, 1.0)[:, :, None, None]
+        x, y = self.x, self.y
+        exact = outer(x.margin, y.margin) / total
+        linear = (
+            outer(x.shares, y.margin)
+            + outer(x.margin, y.shares)
+            - self.total[:, :, None, None] * outer(x.shares, y.shares)
+        )
+        out: Floats = np.where(self.informative[:, :, None, None], exact, linear)
+        return out
+
+    def sampling(self) -> tuple[Floats, Floats]:
+        """N_z (diag p - pp') and diag q - qq', last row and column dropped."""
+        weight = np.maximum(self.total, 0.0)[:, :, None, None]
+        return weight * multinomial(self.x.shares), multinomial(self.y.shares)
+
+
+def _side(
+    margin: Floats,
+    total: Floats,
+    noise: Floats,
+    informative: Bools,
+    common: Floats,
+    own: Floats,
+    inverse: Floats,
+) -> Side:
+    spread = _diagonal(common)[..., None] * inverse[:, 0] ** 2
+    spread = spread + _diagonal(own)[..., None] * (inverse[:, 1:] ** 2).sum(axis=1)
+    shares = _shares(margin, total, noise, informative, np.sqrt(spread))
+    free = inverse[:-1, 0] - shares[..., :-1]
+    return Side(margin, shares, free, inverse[:-1, 1:] @ inverse[:-1, 1:].T, own)
+
+
+def _shares(
+    margin: Floats, total: Floats, noise: Floats, informative: Bools, margin_noise: Floats
+) -> Floats:
+    """Shares of the levels in each stratum; where there are few rows, drawn to the overall ones.
+
+    A share that noise could have made is not believed below the noise (nor below half a row).
+    """
+    floor = np.minimum(margin_noise, 0.5 + 1e-4 * np.abs(total)[..., None])
+    sure = np.maximum(margin, floor)
+    overall = np.maximum(margin.sum(axis=1, keepdims=True), floor.max(axis=1, keepdims=True) + 1e-9)
+    overall = overall / overall.sum(axis=-1, keepdims=True)
+    pull = (NOISE_DEVIATIONS * noise + FEWEST_ROWS)[..., None]
+    shares = np.where(informative[..., None], sure, np.maximum(margin, 0.0) + pull * overall)
+    out: Floats = shares / shares.sum(axis=-1, keepdims=True)
+    return out
+
+
+def _diagonal(matrices: Floats) -> Floats:
+    out: Floats = np.diagonal(matrices, axis1=1, axis2=2)
+    return out
+
+
+def outer(a: Floats, b: Floats) -> Floats:
+    return a[..., :, None] * b[..., None, :]
+
+
+def multinomial(shares: Floats) -> Floats:
+    p = shares[..., :-1]
+    return p[..., :, None] * np.eye(p.shape[-1]) - outer(p, p)

@@ -1,0 +1,81 @@
+"""Judgements on table evidence: is this edge explained, is this triple a collider?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.evidence.tables import Floats, Indices, TableEvidence
+from privet.independence import chi2
+
+Bools = NDArray[np.bool_]
+
+# Full tests with more numbers than this are not tried: they have no power left.
+WIDEST_FULL_TEST = 128
+
+
+@dataclass(frozen=True)
+class TableJudge:
+    """Answers questions (x, y, *Z) from evidence.
+
+    On a stack of replicas each answer has one row per replica.
+    """
+
+    evidence: TableEvidence
+    alpha: float
+
+    def strengths(self) -> Floats:
+        """Squared effect φ² of each pair, without what noise adds."""
+        size = len(self.evidence.names)
+        pairs = np.array(list(combinations(range(size), 2)), dtype=np.intp).reshape(-1, 2)
+        out = np.full((*self.evidence.replicas, size, size), 1e-9)
+        effect = chi2.effects(self.evidence, pairs)
+        out[..., pairs[:, 0], pairs[:, 1]] = out[..., pairs[:, 1], pairs[:, 0]] = effect
+        return out
+
+    def margins(self, questions: Indices) -> Floats:
+        """Log Bayes factor for dependence, less log(1/alpha): negative says independent.
+
+        Where the whole table is known, the factors of the pooled and the full test are
+        averaged, which is again a Bayes factor. A question whose margins were not measured
+        cannot speak for independence: its answer is infinite.
+        """
+        bar = log(1 / self.alpha)
+        out = np.full((*self.evidence.replicas, len(questions)), np.inf)
+        known = self._margins_known(questions)
+        out[..., known] = chi2.pooled(self.evidence, questions[known]).log_bayes - bar
+        lowest = out if out.ndim == 1 else out.min(axis=0)
+        open_ = np.flatnonzero(known & (lowest < log(2)))  # above it, the mean stays positive
+        open_ = open_[self._table_known(questions[open_])]
+        whole = chi2.full(self.evidence, questions[open_])
+        both = np.logaddexp(out[..., open_], whole.log_bayes - bar) - log(2)
+        asked = (whole.freedom > 0) & (out[..., open_] < log(2))  # as if each replica were alone
+        out[..., open_] = np.where(asked, both, out[..., open_])
+        return out
+
+    def _margins_known(self, questions: Indices) -> Bools:
+        """Whether the tables of (x, Z) and (y, Z) were measured (pairs always are)."""
+        known = np.ones(len(questions), dtype=bool)
+        if questions.shape[1] > 3:
+            for end in (0, 1):
+                sets = np.delete(questions, 1 - end, axis=1)
+                known &= self._subsets_known(sets, 3, sets.shape[1])
+        return known
+
+    def _table_known(self, questions: Indices) -> Bools:
+        if questions.shape[1] == 2:
+            return np.zeros(len(questions), dtype=bool)
+        k = np.array(self.evidence.cardinalities)[questions]
+        narrow: Bools = (k[:, 0] - 1) * (k[:, 1] - 1) * k[:, 2:].prod(axis=1) <= WIDEST_FULL_TEST
+        return narrow & self._subsets_known(questions, 3, questions.shape[1])
+
+    def _subsets_known(self, sets: Indices, smallest: int, largest: int) -> Bools:
+        known = np.ones(len(sets), dtype=bool)
+        for order in range(smallest, largest + 1):
+            for subset in combinations(range(sets.shape[1]), order):
+                known &= self.evidence.measured(sets[:, subset])
+        return known

@@ -1,0 +1,1 @@
+"""What can be made of randomised reports: evidence, tests, denoised tables, plans."""

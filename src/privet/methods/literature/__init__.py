@@ -1,0 +1,1 @@
+"""Methods of the literature made sound, one file each, and what only they use."""

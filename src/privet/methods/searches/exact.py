@@ -1,0 +1,57 @@
+"""exact: the best graph of all, by dynamic programming over sets of columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privet.errors import MethodError
+from privet.graph.graph import Graph
+from privet.methods.basis import Ground, check_parents
+from privet.methods.method import Settings
+from privet.methods.searches.family import Family
+from privet.methods.searches.mcmc import MAX_TESTED_PARENTS, climbed, with_probabilities
+from privet.methods.searches.pc_confidence import closed
+from privet.schema.model import Schema
+from privet.search.exact import MOST_COLUMNS, exact
+from privet.search.order_mcmc import order_mcmc
+
+MAX_PARENTS = 3  # of tables, which grow with every parent
+MAX_NUMERIC_PARENTS = 5
+
+
+def check(schema: Schema, settings: Settings) -> None:
+    if len(schema.columns) > MOST_COLUMNS:
+        raise MethodError(
+            f"the schema has {len(schema.columns)} columns; exact search looks at all sets of "
+            f"columns and serves up to {MOST_COLUMNS}; use mcmc (or interaction-mcmc) instead"
+        )
+    if settings.max_parents is None:
+        check_parents(schema, MAX_PARENTS)
+
+
+def find(ground: Ground, schema: Schema, settings: Settings, rng: np.random.Generator) -> Graph:
+    """On exact evidence a chain that starts from the best graph tells how probable each edge is."""
+    local, constraints = ground.families(schema, settings.max_order)
+    usual = MAX_PARENTS if ground.moments is None else MAX_NUMERIC_PARENTS
+    if ground.local is None:
+        usual = MAX_TESTED_PARENTS
+    widest = usual if settings.max_parents is None else settings.max_parents
+    best = exact(local, constraints, max_parents=widest)
+    if ground.noisy:  # replicas tell
+        return closed(best, schema)
+    sampled = order_mcmc(local, best | best.T, constraints, rng, max_parents=widest)
+    return with_probabilities(closed(best, schema), sampled)
+
+
+FAMILY = Family(
+    name="exact",
+    find=find,
+    summary="the best graph of all, for up to 20 columns",
+    cite="Silander, Myllymäki 2006",
+    graph="cpdag",
+    scored=True,
+    probable=True,
+    again=climbed,
+    check=check,
+)
+METHODS = (FAMILY.interaction(), FAMILY.moment(), FAMILY.plain())

@@ -1,0 +1,75 @@
+"""mcmc: iterative order MCMC, the best graph found and how probable each edge is.
+
+On noisy evidence the chain stays within the edges that tests have found, and replicas say how
+sure each is. On noisy interactions there is no likelihood to sample from: there it samples
+directions only (``search/potential.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from privet.graph.confidence import OPEN_MARKS
+from privet.graph.graph import Graph
+from privet.methods.basis import Ground
+from privet.methods.method import Settings
+from privet.methods.searches.family import Family
+from privet.methods.searches.pc_confidence import closed
+from privet.schema.model import Schema
+from privet.search.order_mcmc import Sampled, order_mcmc
+from privet.search.stability import RESTARTS
+from privet.search.weighed_pc import arrows, skeleton
+
+MAX_PARENTS = 4  # of tables, which grow with every parent
+MAX_NUMERIC_PARENTS = 6
+MAX_TESTED_PARENTS = 8  # where scores are made from tests, which need no table of all parents
+
+
+def find(ground: Ground, schema: Schema, settings: Settings, rng: np.random.Generator) -> Graph:
+    """The search starts from the edges that tests find; on exact evidence confidence is posterior
+    probability."""
+    local, constraints = ground.families(schema, settings.max_order)
+    start = constraints.possible
+    if not ground.noisy:
+        start = skeleton(ground.judge, constraints, settings.max_order).adjacent
+    usual = MAX_PARENTS if ground.moments is None else MAX_NUMERIC_PARENTS
+    if ground.local is None:
+        usual = MAX_TESTED_PARENTS
+    widest = usual if settings.max_parents is None else settings.max_parents
+    sampled = order_mcmc(local, start, constraints, rng, max_parents=widest)
+    return with_probabilities(closed(sampled.graph, schema), sampled)
+
+
+def climbed(ground: Ground, schema: Schema, settings: Settings, rng: np.random.Generator) -> Graph:
+    """What is repeated on replicas: the same edges and colliders, by climbing instead of
+    sampling, which takes a moment."""
+    constraints = ground.constraints(schema)
+    found = skeleton(ground.judge, constraints, settings.max_order)
+    return closed(arrows(ground.judge, found, constraints, rng, RESTARTS), schema)
+
+
+def with_probabilities(graph: Graph, sampled: Sampled) -> Graph:
+    """Each edge with its posterior probability, and each arrow with that of the arrow."""
+    at = {name: i for i, name in enumerate(graph.nodes)}
+    edges = []
+    for edge in graph.edges:
+        pair = at[edge.source], at[edge.target]
+        arrow = None if edge.mark in OPEN_MARKS else round(float(sampled.arrows[pair]), 3)
+        sure = round(float(sampled.edges[pair]), 3)
+        edges.append(replace(edge, confidence=sure, arrow_confidence=arrow))
+    return replace(graph, edges=tuple(edges))
+
+
+FAMILY = Family(
+    name="mcmc",
+    find=find,
+    summary="iterative order MCMC",
+    cite="Kuipers, Suter, Moffa 2022",
+    graph="cpdag",
+    scored=True,
+    probable=True,
+    again=climbed,
+)
+METHODS = (FAMILY.interaction(), FAMILY.moment(), FAMILY.plain())

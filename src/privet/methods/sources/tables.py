@@ -1,0 +1,206 @@
+"""Interactions of pairs and of the triples that matter: what the table methods measure.
+
+Half of the budget measures the number of rows, all columns and all pairs. A first look at
+these (free) says which triples matter: two neighbours of a column, three neighbours of one
+column, and a removed pair with the column that explained it. The other half measures these
+triples and, once more, the columns and pairs in them. Everything after that is free.
+
+With delta = 0 noise is Laplace's, of which many small questions need much. Then the table of all
+columns is measured once in their place, if it is small enough to be quieter.
+
+Privacy. Each release is Gaussian (or Laplace) noise on exact integers with the sensitivity of
+``privacy.queries.tables.Components``, or of ``privacy.queries.tables.Tables`` for one table; which
+triples are asked for is a function of the first releases and public facts. So the run is an
+adaptive composition of at most the run's budget, which the ledger's filter enforces
+(``proofs/filter.md``).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.errors import MethodError
+from privet.evidence.planned_noise import pure_is_quieter, whole_is_quieter
+from privet.evidence.prior import default_level
+from privet.evidence.tables import TableEvidence, components_query
+from privet.independence.exact_tables import MEASURED
+from privet.independence.tables import TableJudge
+from privet.methods.method import USUAL_DELTA, Settings
+from privet.privacy.ledger.conversion import Number
+from privet.privacy.queries.contrasts import GRID, contrasts
+from privet.privacy.queries.tables import Components, Release, Tables
+from privet.schema.model import Schema
+from privet.search.constraints import Constraints
+from privet.search.pc import Skeleton, prune
+from privet.search.weighed_pc import WIDEST
+from privet.trust.central import Curator
+
+MOST_COLUMNS = 400
+MOST_LEVELS = 32
+# A Bayes factor may miss its bar by this factor and still earn the pair a second look.
+LENIENCE = 10.0
+# First half: pairs; second half: triples.
+FIRST_SHARE = Fraction(1, 2)
+
+
+def check(schema: Schema, settings: Settings) -> None:
+    if not 0 <= settings.max_order <= 2:
+        raise MethodError(
+            f"--max-order is {settings.max_order}; interactions of three columns are measured, "
+            f"which serve separators of 0, 1 or 2 columns. {_dearer(schema, settings.max_order)}; "
+            "use 0, 1 or 2"
+        )
+    _check_tables(schema)
+
+
+def check_exact(schema: Schema, settings: Settings) -> None:
+    """Without privacy, tables of more columns can be counted."""
+    check_order(settings)
+    _check_tables(schema)
+
+
+def check_order(settings: Settings) -> None:
+    """Refuse larger separators than any search forms."""
+    if not 0 <= settings.max_order <= WIDEST:
+        raise MethodError(
+            f"--max-order is {settings.max_order}; separators are formed of the {WIDEST} strongest "
+            f"neighbours of a column, so there are no larger ones; use 0 to {WIDEST}"
+        )
+
+
+def needs_counts(settings: Settings) -> bool:
+    """Whether a search on exact evidence asks for more than interactions."""
+    return settings.max_order > MEASURED
+
+
+def _check_tables(schema: Schema) -> None:
+    size = len(schema.columns)
+    if size > MOST_COLUMNS:
+        raise MethodError(
+            f"the schema has {size} columns; tables serve up to {MOST_COLUMNS}, because all pairs "
+            f"are measured, here {comb(size, 2):,}; leave some columns out of the schema"
+        )
+    for column in schema.columns:
+        if column.cardinality > MOST_LEVELS:
+            raise MethodError(
+                f"column {column.name!r} has {column.cardinality} levels; tables serve up to "
+                f"{MOST_LEVELS}, since more leave no power; list fewer levels with missing = "
+                '"level" for all others, or use fewer bins'
+            )
+
+
+def _dearer(schema: Schema, order: int) -> str:
+    """What larger separators would cost: how many sets they need, and how much louder the noise
+    of all that is measured would be if these were measured as well as the pairs."""
+    size, width = len(schema.columns), max(order + 1, 4)
+    sets = sum(comb(size, k) for k in range(4, min(width, size) + 1))
+    if not sets:
+        return f"Larger ones need more columns than the {size} of this schema"
+    weights = np.ones(1)  # those of all sets of 0, 1, 2... columns; a set's is a product
+    for column in schema.columns:
+        h = contrasts(column.cardinality, column.ordered)
+        reach = float((h**2).sum(axis=0).max()) / GRID**2
+        weights = np.convolve(weights, [1.0, reach])[: width + 1]
+    louder = np.sqrt(1 + weights[4:].sum() / weights[:3].sum())
+    return (
+        f"Larger ones need interactions of {'4' if width == 4 else f'4 to {width}'} columns, of "
+        f"which there are {sets:,} here; all of these on the same budget would make Gaussian noise "
+        f"{louder:,.1f} times as large"
+    )
+
+
+def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
+    schema = curator.schema
+    if curator.pure and whole_is_quieter(schema):
+        return measure_whole(curator, settings)
+    size = len(schema.columns)
+    settings.on_step("measuring all pairs", 0.0)
+    small = [*combinations(range(size), 1), *combinations(range(size), 2)]
+    first = small if schema.rows_are_public else [(), *small]
+    releases = _release(curator, first, FIRST_SHARE)
+    settings.on_step("choosing triples", 0.2)
+    wanted = _interesting(schema, releases)
+    if releases[0].variance == 0:  # without privacy nothing is gained by measuring twice
+        wanted = [members for members in wanted if len(members) > 2]
+    settings.on_step("measuring triples", 0.3)
+    return releases + _release(curator, wanted, 1 - FIRST_SHARE)
+
+
+def measure_whole(curator: Curator, settings: Settings) -> tuple[Release, ...]:
+    """The table of all columns, in which all interactions are."""
+    settings.on_step("measuring the whole table", 0.0)
+    query = Tables((curator.schema.names,))
+    if curator.run is None:
+        return (curator.exact(query),)
+    return (curator.laplace(query, Fraction(1)),)
+
+
+def delta(schema: Schema, epsilon: Number) -> float:
+    """The delta of a run that names none: 0 where Laplace noise is quieter, so that a stronger
+    promise shows more."""
+    return 0.0 if pure_is_quieter(schema, epsilon, USUAL_DELTA) else USUAL_DELTA
+
+
+def _release(curator: Curator, sets: list[tuple[int, ...]], share: Fraction) -> tuple[Release, ...]:
+    """One release per order, the share divided so that all have the same noise in unit scale."""
+    names = curator.schema.names
+    orders = sorted({len(members) for members in sets})
+    queries = [
+        components_query(names, sorted(members for members in sets if len(members) == order))
+        for order in orders
+    ]
+    weights = [_weight(curator, query, order) for query, order in zip(queries, orders, strict=True)]
+    return tuple(
+        curator.release(query, share * weight / sum(weights))
+        for query, weight in zip(queries, weights, strict=True)
+    )
+
+
+def _weight(curator: Curator, query: Components, order: int) -> Fraction:
+    if curator.pure:
+        return Fraction(query.l1(curator.schema), GRID**order)
+    return Fraction(query.l2_squared(curator.schema), GRID ** (2 * order))
+
+
+def _interesting(schema: Schema, releases: tuple[Release, ...]) -> list[tuple[int, ...]]:
+    """The triples that the first look finds worth measuring, with all their subsets."""
+    found, strength = _first_look(schema, releases)
+    triples: set[tuple[int, ...]] = set()
+    for k in range(len(schema.columns)):
+        near = np.flatnonzero(found.adjacent[k])
+        triples |= {tuple(sorted((i, j, k))) for i, j in combinations(near.tolist(), 2)}
+        strongest = near[np.argsort(-strength[k, near], kind="stable")][:WIDEST]
+        triples |= set(combinations(sorted(strongest.tolist()), 3))
+    for pair, separator in found.separators.items():
+        if separator:
+            triples.add(tuple(sorted((*pair, *separator))))
+    pairs = {(x, y) for x, y in np.argwhere(np.triu(found.adjacent)).tolist()}
+    closed = triples | pairs
+    for members in triples | pairs:
+        for order in range(1, len(members)):
+            closed |= set(combinations(members, order))
+    return sorted(closed) or [(i,) for i in range(len(schema.columns))]
+
+
+def _first_look(
+    schema: Schema, releases: tuple[Release, ...]
+) -> tuple[Skeleton, NDArray[np.float64]]:
+    """Orders 0 and 1 on pairs, lenient at order 0: what is near the bar gets a second look.
+
+    It does not depend on the options of the search, which may differ from search to search.
+    """
+    evidence = TableEvidence.from_releases(schema, schema.names, releases)
+    size = len(schema.columns)
+    lenient = TableJudge(evidence, alpha=default_level(size) * LENIENCE)
+    strict = TableJudge(evidence, alpha=default_level(size))
+    constraints = Constraints.of(schema.names, schema.knowledge)
+    strength = lenient.strengths()
+    found = Skeleton(constraints.possible & ~np.eye(size, dtype=bool), {})
+    for order, judge in enumerate((lenient, strict)):
+        found = prune(found, order, judge.margins, strength=strength, required=constraints.required)
+    return found, strength

@@ -1,0 +1,217 @@
+"""What a way to orient a pair of columns is, and which there are.
+
+A way is an entry of ``WAYS`` in a file of this folder. It measures a pair (the only part that
+costs privacy) and it judges what was measured (as often as one likes, for nothing).
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+import privet.pairs
+from privet.errors import MethodError
+from privet.pairs.algorithms.on_table import DEFAULT
+from privet.privacy.queries.additive_noise import Protect
+from privet.privacy.queries.pairs import Range
+from privet.privacy.queries.tables import Release
+from privet.schema.model import Schema, did_you_mean
+from privet.trust.central import Curator
+
+Direction = Literal["-->", "<--", "undecided"]
+TURNED: dict[Direction, Direction] = {"-->": "<--", "<--": "-->", "undecided": "undecided"}
+AUTO = f"table-{DEFAULT}"
+MOST_FLIPPED = 0.05  # chance that noise has turned an answer from which on there is none
+
+
+def _say_nothing(_what: str, _share: float) -> None:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """Public choices. ``release``: one number with the sign, or a score of each direction.
+
+    For additive-noise models: ``ridge`` of the regression, ``bandwidth`` of the kernels that
+    measure dependence (in units of half a column's range) and which half of the rows to
+    ``protect``. ``find_bounds`` spends a part of the budget on ranges of the columns.
+    """
+
+    release: str = "sign"
+    protect: Protect = "both"
+    ridge: float | None = None
+    bandwidth: float | str | None = None
+    find_bounds: bool = False
+    seed: int = 0
+    on_step: Callable[[str, float], None] = _say_nothing
+
+    def special(self) -> dict[str, Any]:
+        """Those that differ from their defaults."""
+        given = {name: getattr(self, name) for name in SPECIAL}
+        return {name: value for name, value in given.items() if value != getattr(Choices, name)}
+
+    def options(self) -> dict[str, Any]:
+        """What was asked for, for the certificate."""
+        return {**self.special(), "seed": self.seed}
+
+
+# Options that only some ways use; a way lists its own in ``uses``.
+SPECIAL = ("release", "protect", "ridge", "bandwidth", "find_bounds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """Two columns. The ranges are those that were found, if any; ``rows`` is about how many
+    rows there are, as far as that is public or was paid for."""
+
+    x: str
+    y: str
+    x_range: Range | None = None
+    y_range: Range | None = None
+    rows: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Orientation:
+    """Whether a causes b (``-->``), b causes a (``<--``), or what was measured does not say, and
+    for what ``reason``.
+
+    ``forward`` and ``backward`` are the evidence for either direction (None if only their
+    ``difference`` was released); only the difference means anything, positive for a --> b.
+    ``flipped`` is the probability that the noise alone has turned the answer, ``wrong`` that
+    noise and chance in the rows have, if a causes b or b causes a by a model of the kind that
+    the method looks for. None where nothing is known.
+    """
+
+    a: str
+    b: str
+    direction: Direction
+    difference: float | None
+    forward: float | None = None
+    backward: float | None = None
+    flipped: float | None = None
+    wrong: float | None = None
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def cause(self) -> str | None:
+        return {"-->": self.a, "<--": self.b}.get(self.direction)
+
+    @property
+    def effect(self) -> str | None:
+        return {"-->": self.b, "<--": self.a}.get(self.direction)
+
+    @property
+    def turned(self) -> Orientation:
+        """The same, told from b to a."""
+        difference = None if self.difference is None else -self.difference
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            direction=TURNED[self.direction],
+            difference=difference,
+            forward=self.backward,
+            backward=self.forward,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        if self.direction == "undecided":
+            return f"{self.a} ? {self.b}  (undecided: {self.reason})"
+        what, doubt = ("wrong", self.wrong)
+        if doubt is None:
+            what, doubt = "turned by noise", self.flipped
+        words = "" if doubt is None else f"  ({what} with probability {chance(doubt)})"
+        return f"{self.a} {self.direction} {self.b}{words}"
+
+
+def chance(value: float) -> str:
+    """A probability in words; no more of it can be believed than this."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """A way to orient pairs. ``uses`` are the special choices that it knows; ``counts`` says
+    that it needs to know about how many rows there are, ``needs_rows`` that it needs to know it
+    exactly, which must then be public; ``holds`` whether it can judge these
+    releases of a pair, which must be ``evidence``. What is ``tested`` for stability takes a
+    delta. ``published`` measures for the epsilon and delta that a paper would claim, with noise
+    that is not private."""
+
+    name: str
+    summary: str
+    cite: str
+    private: bool
+    evidence: str
+    check: Callable[[Schema, Pair, Choices], None]
+    measure: Callable[[Curator, Pair, Choices, Fraction], tuple[Release, ...]]
+    holds: Callable[[tuple[Release, ...]], bool]
+    judge: Callable[[Schema, Pair, tuple[Release, ...], Choices], Orientation]
+    reason: str = ""
+    uses: frozenset[str] = frozenset()
+    counts: bool = False
+    needs_rows: bool = False
+    tested: bool = False
+    published: Published | None = None
+
+
+Published = Callable[[Curator, Pair, Choices, float, float], tuple[Release, ...]]
+
+
+def answer(
+    pair: Pair, difference: float, *, flipped: float, reason: str = "", **more: Any
+) -> Orientation:
+    """The direction that a difference tells, unless there is a reason against it or noise may
+    have turned it."""
+    if not reason and difference == 0:
+        reason = "both directions fit equally well"
+    if not reason and flipped > MOST_FLIPPED:
+        reason = "the noise may have turned the answer"
+    direction: Direction = "undecided"
+    if not reason:
+        direction = "-->" if difference > 0 else "<--"
+    return Orientation(
+        a=pair.x,
+        b=pair.y,
+        direction=direction,
+        difference=difference,
+        flipped=flipped,
+        reason=reason,
+        **more,
+    )
+
+
+def available() -> tuple[Way, ...]:
+    """All ways, in order of their names: every file here that has ``WAYS``."""
+    found: list[Way] = []
+    for module in pkgutil.walk_packages(privet.pairs.__path__, "privet.pairs."):
+        loaded = importlib.import_module(module.name)
+        found.extend(getattr(loaded, "WAYS", ()))
+    return tuple(sorted(found, key=lambda way: way.name))
+
+
+def get(name: str) -> Way:
+    ways = {way.name: way for way in available()}
+    name = AUTO if name == "auto" else name
+    if name not in ways:
+        raise MethodError(
+            f"there is no method {name!r} for pairs{did_you_mean(name, ways)}; choose auto or one "
+            f"of {', '.join(ways)}"
+        )
+    return ways[name]
+
+
+def pair_of(release: Release) -> tuple[str, str] | None:
+    """The columns that a release speaks of, if it is one about a pair."""
+    about = getattr(release.query, "model", release.query)
+    names = getattr(about, "x", None), getattr(about, "y", None)
+    return names if None not in names else None  # type: ignore[return-value]

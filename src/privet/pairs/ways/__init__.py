@@ -1,0 +1,1 @@
+"""Ways to orient a pair by name: what they ask, and how they judge the answers."""

@@ -1,0 +1,51 @@
+"""What the cells of a column mean, for both readers: which texts are a level, what stands for a
+missing cell."""
+
+from __future__ import annotations
+
+import math
+
+from privet.schema.model import Column
+
+# what Python's str.strip removes, since the schema strips its levels that way
+SPACES = "".join(chr(i) for i in range(0x3001) if chr(i).isspace())
+
+
+def spellings(levels: tuple[str, ...]) -> dict[str, int]:
+    """Every text that means a level, and the code of that level; the levels come first."""
+    found = {level: code for code, level in enumerate(levels)}
+    for code, level in enumerate(levels):
+        if level.lower() in ("true", "false"):
+            for text in (level.lower(), level.capitalize(), level.upper()):
+                found.setdefault(text, code)
+        try:
+            number = float(level)
+        except ValueError:
+            continue
+        if math.isfinite(number):
+            found.setdefault(repr(number), code)
+            if number.is_integer():
+                found.setdefault(str(int(number)), code)
+            if number == 0:
+                found.setdefault("-0.0", code)
+    return found
+
+
+def missing_code(column: Column) -> int:
+    """The code of a missing cell."""
+    if column.missing == "level":
+        return column.cardinality - 1
+    if column.missing == "drop":
+        return 0  # never used: the row is not there
+    if column.bounds is not None:
+        return sum(cut <= float(column.missing_value or 0) for cut in column.cuts)
+    return column.levels.index(str(column.missing_value))
+
+
+def fill(column: Column) -> float:
+    """The number of a missing cell: the declared one, or the middle of the bounds."""
+    assert column.bounds is not None
+    if column.missing == "value":
+        return float(column.missing_value or 0)
+    low, high = column.bounds
+    return low + (high - low) / 2

@@ -1,0 +1,88 @@
+"""From cells to codes without SQL: categories that come as few different texts, and numbers.
+
+Tables in memory often hold nothing else. Starting a DuckDB for them costs more than the whole of
+a search, and handing every cell to it as a text more than counting them. Which blocks are plain
+follows from the types of their columns; what a cell means is the same as in ``encode.py``, which
+reads all others (``tests/privacy/engines/test_engines.py`` holds the two against each other).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.privacy.engines.cells import Coded
+from privet.privacy.engines.meaning import fill, missing_code, spellings
+from privet.schema.model import Column
+
+Cells = Coded | NDArray[Any]
+Arrays = dict[str, NDArray[Any]]
+
+
+def is_plain(columns: Sequence[Column], cells: Sequence[Cells]) -> bool:
+    return all(_fits(column, each) for column, each in zip(columns, cells, strict=True))
+
+
+def _fits(column: Column, cells: Cells) -> bool:
+    if column.bounds is None:
+        return isinstance(cells, Coded)
+    return not isinstance(cells, Coded) and cells.dtype.kind in "iuf"
+
+
+def codes(columns: Sequence[Column], cells: Sequence[Cells]) -> Arrays:
+    """The codes of the rows that no missing policy drops."""
+    return _kept(columns, [_code(*pair) for pair in zip(columns, cells, strict=True)])
+
+
+def reals(columns: Sequence[Column], cells: Sequence[Cells]) -> Arrays:
+    """Clamped numbers; of a column without numbers, its codes."""
+    return _kept(columns, [_real(*pair) for pair in zip(columns, cells, strict=True)])
+
+
+def _kept(
+    columns: Sequence[Column], read: Sequence[tuple[NDArray[Any], NDArray[np.bool_]]]
+) -> Arrays:
+    missing = [
+        gone for column, (_, gone) in zip(columns, read, strict=True) if column.missing == "drop"
+    ]
+    values = {column.name: each for column, (each, _) in zip(columns, read, strict=True)}
+    if not missing:
+        return values
+    there = ~np.any(missing, axis=0)
+    return {name: each[there] for name, each in values.items()}
+
+
+def _code(column: Column, cells: Cells) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Codes, and which cells are missing."""
+    wide = np.uint8 if column.cardinality <= 256 else np.uint16
+    if isinstance(cells, Coded):
+        known = spellings(column.levels)
+        found = [_match(text, known) for text in cells.texts.tolist()]
+        gone = np.array([code is None for code in found], dtype=bool)
+        absent = missing_code(column)
+        code = np.array([absent if code is None else code for code in found], dtype=wide)
+        return code[cells.places], gone[cells.places]
+    numbers = cells.astype(np.float64)
+    gone = np.isnan(numbers)
+    code = np.searchsorted(np.array(column.cuts), numbers, side="right").astype(wide)
+    code[gone] = missing_code(column)
+    return code, gone
+
+
+def _match(text: str | None, known: dict[str, int]) -> int | None:
+    return None if text is None else known.get(text, known.get(text.strip()))
+
+
+def _real(column: Column, cells: Cells) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    if isinstance(cells, Coded):
+        code, gone = _code(column, cells)
+        return code.astype(np.float64), gone
+    assert column.bounds is not None
+    numbers = cells.astype(np.float64)
+    gone = np.isnan(numbers)
+    np.clip(numbers, *column.bounds, out=numbers)
+    numbers[gone] = fill(column)
+    return numbers, gone

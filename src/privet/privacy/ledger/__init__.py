@@ -1,0 +1,1 @@
+"""Who has spent what: budgets in exact fractions, caps, charges, and the file that keeps them."""

@@ -1,0 +1,386 @@
+"""The budget that outlives the process: a cap per data set, and a filter that refuses.
+
+A run reserves its whole budget on disk before anything is read, and writes each charge to disk
+before the charged answer is computed. So two processes cannot spend the same budget, and a
+process that is killed loses at most what it had reserved. A charge that does not fit is refused
+and leaves everything as it was. What a closed run did not spend goes back to its data set.
+
+Amounts are exact fractions in the currency of the budget (``accounting``); why a running sum with
+adaptively chosen summands keeps the promise is in proofs/filter.md. Beside it runs the sum of the
+probabilities with which noisy tests mislead, with a cap of its own: proofs/tested.md.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self
+
+from privet.errors import BudgetError, LedgerError
+from privet.privacy.ledger.account import (
+    Account,
+    Budget,
+    Entry,
+    RunRecord,
+    spell,
+    sufficient_epsilon,
+    total_delta,
+)
+from privet.privacy.ledger.conversion import Currency, Number, currency_for, epsilon_of
+from privet.privacy.ledger.store import (
+    alike,
+    caps_of,
+    check_format,
+    connect,
+    default_path,
+    explained,
+    one_cap,
+    unite,
+)
+from privet.schema.names import name_key
+
+MEMORY = ":memory:"
+NO_TEST = Fraction(0)
+
+
+class Ledger:
+    """The book of one SQLite file. Opening it writes nothing; the first cap creates the file."""
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self.path = default_path() if path is None else Path(path)
+        self.durable = str(path) != MEMORY
+        self._by_default = path is None
+        self._memory = None if self.durable else connect(MEMORY)
+        if self._memory:
+            weakref.finalize(self, self._memory.close)
+        if self.durable and self.path.is_dir():
+            raise LedgerError(f"the ledger {self.path} is a directory; name a file in it")
+        if self._exists():
+            with self._transaction(write=False):
+                pass
+
+    def create(
+        self, dataset: str, *, epsilon: Number, delta: Number, test_delta: Number = 0
+    ) -> None:
+        """Set the cap of a data set that has none."""
+        cap = Budget.asked(epsilon, delta, test_delta)
+        with self._transaction() as db:
+            unite(db)
+            if old := _account(db, dataset):
+                raised = max(float(cap.epsilon), old.epsilon), max(float(cap.delta), old.delta)
+                command = self._grant_command(old, *raised, max(cap.test_delta, old.test_delta))
+                raise BudgetError(
+                    f"data set {old.dataset!r} has a cap already ({old.budget}); raise it with: "
+                    f"{command}"
+                )
+            _set_cap(db, dataset, cap)
+
+    def grant(
+        self,
+        dataset: str,
+        *,
+        epsilon: Number,
+        delta: Number | None = None,
+        test_delta: Number | None = None,
+    ) -> None:
+        """Raise the cap of a data set to ``epsilon`` (and ``delta``, and what tests may add to
+        it) in total."""
+        if self.account(dataset) is None:
+            budget = f"--epsilon {epsilon}" + ("" if delta is None else f" --delta {delta}")
+            raise BudgetError(
+                f"data set {dataset!r} has no cap yet; set one with: privet ledger create "
+                f"{shlex.quote(dataset)} {budget}{self._option()}"
+            )
+        with self._transaction() as db:
+            unite(db)
+            old = _account(db, dataset)
+            assert old is not None  # caps are never removed
+            same = delta is None and test_delta is None  # of a ledger of old it may be large
+            cap = (Budget.of if same else Budget.asked)(
+                epsilon,
+                old.budget.delta if delta is None else delta,
+                old.test_delta if test_delta is None else test_delta,
+            )
+            if old.budget.exceeds(cap):
+                raise BudgetError(
+                    f"the cap of data set {old.dataset!r} is {old.budget}, and a cap can only be "
+                    f"raised; {cap} would lower it"
+                )
+            used = old.used(cap.currency)
+            if cap.amount < used:
+                raise BudgetError(
+                    f"epsilon {float(cap.epsilon):g} at delta {float(cap.delta):g} does not cover "
+                    f"what data set {old.dataset!r} has already spent; grant at least --epsilon "
+                    f"{spell(sufficient_epsilon(used, cap.delta))}"
+                )
+            _set_cap(db, old.dataset, cap)
+
+    def account(self, dataset: str) -> Account | None:
+        if not self._exists():
+            return None
+        with self._transaction(write=False) as db:
+            return _account(db, dataset)
+
+    def accounts(self) -> tuple[Account, ...]:
+        if not self._exists():
+            return ()
+        with self._transaction(write=False) as db:
+            sets = sorted(alike(db).values())
+            return tuple(_read(db, names) for names in sets)
+
+    def begin(
+        self,
+        dataset: str,
+        *,
+        epsilon: Number,
+        delta: Number,
+        method: str,
+        unit: str,
+        test_delta: Number = 0,
+    ) -> Run:
+        """Reserve the whole budget of a run, or refuse. A data set without a cap gets this
+        budget as its cap. ``unit`` (``Schema.unit``) must be that of the runs before."""
+        asked = Budget.asked(epsilon, delta, test_delta)
+        identity, now = secrets.token_hex(8), datetime.now(UTC).isoformat(timespec="seconds")
+        with self._transaction() as db:
+            unite(db)
+            account = _account(db, dataset)
+            if account is None:
+                _set_cap(db, dataset, asked)
+            else:
+                dataset = account.dataset
+                account.check_unit(unit)
+                if problem := account.refusal(asked):
+                    command = self._grant_command(account, *account.enough_for(asked))
+                    raise BudgetError(f"{problem}, or allow it with: {command}")
+            amounts = (asked.epsilon, asked.delta, asked.amount, asked.test_delta)
+            db.execute("UPDATE caps SET unit = ? WHERE dataset = ?", (unit, dataset))
+            db.execute(
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, 'open', ?)",
+                (identity, dataset, now, method, *map(str, amounts)),
+            )
+        return Run(self, identity, dataset, method, asked, set_cap=account is None)
+
+    def _grant_command(
+        self, account: Account, epsilon: float, delta: float, tests: Fraction
+    ) -> str:
+        words = f"privet ledger grant {shlex.quote(account.dataset)} --epsilon {spell(epsilon)}"
+        if delta != account.delta:
+            words += f" --delta {spell(delta)}"
+        if tests != account.test_delta:
+            words += f" --test-delta {spell(total_delta(0.0, tests))}"
+        return words + self._option()
+
+    def _option(self) -> str:
+        named = self.durable and not self._by_default
+        return f" --ledger {shlex.quote(str(self.path))}" if named else ""
+
+    def _exists(self) -> bool:
+        with explained(self.path):
+            return not self.durable or (self.path.exists() and self.path.stat().st_size > 0)
+
+    @contextmanager
+    def _transaction(self, *, write: bool = True) -> Iterator[sqlite3.Connection]:
+        """All or nothing; a file is opened for each, so that no lock outlives it."""
+        with explained(self.path):
+            if write and self._by_default:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            db = self._memory or connect(str(self.path))
+            try:
+                db.execute("BEGIN IMMEDIATE" if write or not self.durable else "BEGIN")
+                check_format(db, self.path, write=write)
+                yield db
+                db.execute("COMMIT")
+            finally:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                if self.durable:
+                    db.close()
+
+
+class Run:
+    """One run's filter: refuses what exceeds the run's own budget, records the rest on disk.
+
+    As a context manager it closes itself, also after an error. Threads may share it.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        identity: str,
+        dataset: str,
+        method: str,
+        asked: Budget,
+        *,
+        set_cap: bool,
+    ) -> None:
+        self.id, self.dataset, self.method = identity, dataset, method
+        self.epsilon, self.delta = float(asked.epsilon), float(asked.delta)
+        self.budget = self.left = asked.amount
+        self.test_delta = self.test_delta_left = asked.test_delta
+        self.currency: Currency = asked.currency
+        self.set_cap = set_cap
+        self.closed = False
+        self.entries: tuple[Entry, ...] = ()
+        self._ledger, self._delta, self._lock = ledger, asked.delta, threading.Lock()
+        self._process = os.getpid()
+
+    @property
+    def spent(self) -> Fraction:
+        return self.budget - self.left
+
+    @property
+    def spent_epsilon(self) -> float:
+        """``spent`` as epsilon at the run's delta. The guarantee is the budget, not this."""
+        return epsilon_of(self.spent, self._delta)
+
+    @property
+    def promised_delta(self) -> float:
+        return total_delta(self.delta, self.test_delta)
+
+    def spend(self, cost: Fraction, *, what: str, test_delta: Fraction = NO_TEST) -> None:
+        """Charge ``cost`` or refuse; when this returns the charge is on disk. ``what`` is public.
+        With a test the charge is for the answer too, whether there will be one or not.
+
+        Called before the rows are looked at. Entries that another thread or a forked process has
+        made meanwhile are seen, in the transaction that writes.
+        """
+        entry = Entry(what=what, cost=Fraction(cost), test_delta=Fraction(test_delta))
+        with self._lock:
+            if self.closed:
+                raise BudgetError(f"{what} was asked of a run that is closed; begin another run")
+            if not self._ledger.durable and os.getpid() != self._process:
+                raise BudgetError(
+                    f"{what} was asked in a process that has a copy of this run, whose ledger is "
+                    "in memory; two copies would spend one budget twice: begin a run of its own"
+                )
+            with self._ledger._transaction() as db:
+                _check_open(db, self.id)
+                before, left, tests = self._so_far(db)
+                self._check_affordable(entry, left, tests)
+                values = (self.id, len(before), what, str(entry.cost), str(entry.test_delta))
+                db.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", values)
+            self.left, self.entries = left - entry.cost, (*before, entry)
+            self.test_delta_left = tests - entry.test_delta
+
+    def _so_far(self, db: sqlite3.Connection) -> tuple[tuple[Entry, ...], Fraction, Fraction]:
+        """The entries on disk and what they leave, summed up anew if they are not all ours."""
+        (count,) = db.execute("SELECT count(*) FROM entries WHERE run = ?", (self.id,)).fetchone()
+        if count == len(self.entries):
+            return self.entries, self.left, self.test_delta_left
+        found = _entries(db, self.id)
+        left = self.budget - sum(e.cost for e in found)
+        return found, left, self.test_delta - sum(e.test_delta for e in found)
+
+    def _check_affordable(self, entry: Entry, left: Fraction, tests: Fraction) -> None:
+        if not 0 < entry.cost <= left:
+            raise BudgetError(
+                f"{entry.what} costs {'rho' if self.currency == 'zcdp' else 'epsilon'} "
+                f"{float(entry.cost):.6g}, but {float(left):.6g} of {float(self.budget):.6g} is "
+                f"left in this run; ask fewer or cheaper questions, or begin a run with a larger "
+                f"epsilon"
+            )
+        if not 0 <= entry.test_delta <= tests:
+            raise BudgetError(
+                f"{entry.what} is tested first, which adds {float(entry.test_delta):.6g} to delta, "
+                f"but {float(tests):.6g} of {float(self.test_delta):.6g} is left for tests in this "
+                f"run; begin a run with a larger delta for tests, or ask what needs none"
+            )
+
+    def close(self) -> None:
+        """Give back what was not spent. Closing twice does no harm."""
+        with self._lock:
+            if self.closed:
+                return
+            with self._ledger._transaction() as db:
+                _check_open(db, self.id)
+                db.execute("UPDATE runs SET state = 'closed' WHERE id = ?", (self.id,))
+            self.closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _account(db: sqlite3.Connection, dataset: str) -> Account | None:
+    names = alike(db).get(name_key(dataset))
+    return None if names is None else _read(db, names)
+
+
+def _read(db: sqlite3.Connection, names: Sequence[str]) -> Account:
+    """The account of a data set under all of its names; it is shown under the first."""
+    epsilon, delta, test_delta, unit = one_cap(caps_of(db, names))
+    rows = db.execute(
+        "SELECT id, started, method, epsilon, delta, budget, state, test_delta FROM runs"
+        f" WHERE dataset IN ({', '.join('?' * len(names))}) ORDER BY rowid",
+        tuple(names),
+    ).fetchall()
+    return Account(
+        dataset=names[0],
+        budget=Budget(
+            epsilon=Fraction(epsilon), delta=Fraction(delta), test_delta=Fraction(test_delta)
+        ),
+        unit=unit,
+        runs=tuple(_record(db, row) for row in rows),
+    )
+
+
+def _record(db: sqlite3.Connection, row: tuple[Any, ...]) -> RunRecord:
+    identity, when, method, epsilon, delta, budget, state, test_delta = row
+    return RunRecord(
+        id=identity,
+        when=when,
+        method=method,
+        epsilon=float(Fraction(epsilon)),
+        delta=float(Fraction(delta)),
+        state=state,
+        currency=currency_for(Fraction(delta)),
+        reserved=Fraction(budget),
+        test_delta=Fraction(test_delta),
+        entries=_entries(db, identity),
+    )
+
+
+def _entries(db: sqlite3.Connection, run: str) -> tuple[Entry, ...]:
+    found = db.execute(
+        "SELECT what, cost, test_delta FROM entries WHERE run = ? ORDER BY position", (run,)
+    )
+    return tuple(
+        Entry(what=what, cost=Fraction(cost), test_delta=Fraction(test_delta))
+        for what, cost, test_delta in found
+    )
+
+
+def _set_cap(db: sqlite3.Connection, dataset: str, cap: Budget) -> None:
+    if not name_key(dataset):
+        raise LedgerError(
+            f"the data set is named {dataset!a}, but it needs a name that can be seen to have a "
+            f"budget; give one in the schema"
+        )
+    values = (dataset, str(cap.epsilon), str(cap.delta), str(cap.test_delta))
+    db.execute(
+        "INSERT INTO caps (dataset, epsilon, delta, test_delta) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (dataset) DO UPDATE SET epsilon = excluded.epsilon,"
+        " delta = excluded.delta, test_delta = excluded.test_delta",
+        values,
+    )
+
+
+def _check_open(db: sqlite3.Connection, identity: str) -> None:
+    found = db.execute("SELECT state FROM runs WHERE id = ?", (identity,)).fetchone()
+    if found != ("open",):
+        raise LedgerError(
+            f"run {identity} is not open in the ledger any more, so the file was replaced or "
+            f"edited meanwhile; begin another run"
+        )

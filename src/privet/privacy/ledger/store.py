@@ -1,0 +1,153 @@
+"""The file of a ledger: where it lies, its tables, and what can be wrong with it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+
+from privet.errors import LedgerError
+from privet.schema.names import name_key
+
+FORMAT = 3
+BUSY_SECONDS = 5.0
+Cap = tuple[str, str, str, str | None]  # epsilon, delta, test_delta, unit
+TABLES = (
+    "CREATE TABLE caps (dataset TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL,"
+    " unit TEXT, test_delta TEXT NOT NULL DEFAULT '0')",
+    "CREATE TABLE runs (id TEXT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES caps (dataset),"
+    " started TEXT NOT NULL, method TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,"
+    " budget TEXT NOT NULL, state TEXT NOT NULL, test_delta TEXT NOT NULL DEFAULT '0')",
+    "CREATE TABLE entries (run TEXT NOT NULL REFERENCES runs (id), position INTEGER NOT NULL,"
+    " what TEXT NOT NULL, cost TEXT NOT NULL, test_delta TEXT NOT NULL DEFAULT '0',"
+    " PRIMARY KEY (run, position))",
+    "CREATE INDEX runs_of_dataset ON runs (dataset)",
+    f"PRAGMA user_version = {FORMAT}",
+)
+# Format 1 knew no tests. The first transaction that writes adds their columns; until then a file
+# is read as it is, through views that hide its tables and live in this connection only.
+# Formats 1 and 2 may have several caps for one data set, under names that look alike. All are
+# read as one (``alike``) and made one by the first transaction that writes (``unite``).
+FROM_1 = (
+    "ALTER TABLE caps ADD COLUMN test_delta TEXT NOT NULL DEFAULT '0'",
+    "ALTER TABLE runs ADD COLUMN test_delta TEXT NOT NULL DEFAULT '0'",
+    "ALTER TABLE entries ADD COLUMN test_delta TEXT NOT NULL DEFAULT '0'",
+)
+VIEWS_OF_1 = (
+    "CREATE TEMP VIEW caps AS SELECT *, rowid, '0' AS test_delta FROM main.caps",
+    "CREATE TEMP VIEW runs AS SELECT *, rowid, '0' AS test_delta FROM main.runs",
+    "CREATE TEMP VIEW entries AS SELECT *, '0' AS test_delta FROM main.entries",
+)
+
+
+def default_path() -> Path:
+    """$PRIVET_LEDGER, else a file in the user's data directory."""
+    if named := os.environ.get("PRIVET_LEDGER"):
+        return Path(named)
+    home = Path.home()
+    if sys.platform == "win32":
+        base = Path(os.environ.get("APPDATA") or home / "AppData" / "Roaming")
+    elif sys.platform == "darwin":
+        base = home / "Library" / "Application Support"
+    else:
+        base = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    return base / "privet" / "ledger.sqlite"
+
+
+def connect(path: str) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    db.execute("PRAGMA synchronous = EXTRA")  # the directory too: no commit is undone by a crash
+    db.execute("PRAGMA temp_store = MEMORY")
+    return db
+
+
+def check_format(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
+    """Makes the tables of a new file, and those of an old one as the others expect them."""
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version == FORMAT:
+        return
+    if version in (1, 2):
+        if version == 1:
+            for statement in FROM_1 if write else VIEWS_OF_1:
+                db.execute(statement)
+        if write:
+            unite(db)
+            db.execute(f"PRAGMA user_version = {FORMAT}")
+        return
+    if version > FORMAT:
+        raise LedgerError(
+            f"the ledger {path} was written by a newer Privet (format {version}, this one reads "
+            f"{FORMAT}); update Privet, or name another file with --ledger FILE"
+        )
+    if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        raise LedgerError(
+            f"{path} is a SQLite file, but not a Privet ledger; name another with --ledger FILE"
+        )
+    for statement in TABLES:
+        db.execute(statement)
+
+
+def alike(db: sqlite3.Connection) -> dict[str, list[str]]:
+    """The names of each data set, by its key and in the order in which they were first written.
+
+    Keys are not on file: they are worked out by the Unicode of the day.
+    """
+    names: dict[str, list[str]] = {}
+    for (name,) in db.execute("SELECT dataset FROM caps ORDER BY rowid"):
+        names.setdefault(name_key(name), []).append(name)
+    return names
+
+
+def one_cap(caps: Sequence[Cap]) -> Cap:
+    """The cap of a data set that has several: the smallest of each part. A promise by two units
+    is a promise by neither, so such a unit fits no further run."""
+    parts = zip(*(cap[:3] for cap in caps), strict=True)
+    epsilon, delta, tests = (str(min(map(Fraction, part))) for part in parts)
+    units = dict.fromkeys(cap[3] for cap in caps if cap[3] is not None)
+    return epsilon, delta, tests, " and ".join(units) or None
+
+
+def caps_of(db: sqlite3.Connection, names: Sequence[str]) -> list[Cap]:
+    wanted = "SELECT epsilon, delta, test_delta, unit FROM caps WHERE dataset = ?"
+    return [db.execute(wanted, (name,)).fetchone() for name in names]
+
+
+def unite(db: sqlite3.Connection) -> None:
+    """One cap for each data set, under its first name, with all runs of the others."""
+    for first, *others in alike(db).values():
+        if not others:
+            continue
+        cap = one_cap(caps_of(db, [first, *others]))
+        changed = "UPDATE caps SET epsilon = ?, delta = ?, test_delta = ?, unit = ?"
+        db.execute(f"{changed} WHERE dataset = ?", (*cap, first))
+        for name in others:
+            db.execute("UPDATE runs SET dataset = ? WHERE dataset = ?", (first, name))
+            db.execute("DELETE FROM caps WHERE dataset = ?", (name,))
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Every failure of the file as a LedgerError with the fix."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            problem = "is locked by another process; wait until that is done and try again"
+        elif code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            problem = "is not a ledger (or is damaged); name another with --ledger FILE"
+        else:
+            problem = (
+                f"cannot be used ({error}); make the file and its directory writable, or name "
+                f"another with --ledger FILE"
+            )
+        raise LedgerError(f"the ledger {path} {problem}") from None
+    except OSError as error:
+        raise LedgerError(
+            f"the ledger {path} cannot be reached ({error.strerror}); name another with "
+            f"--ledger FILE"
+        ) from None

@@ -1,0 +1,1 @@
+"""Questions about rows: exact integers with sensitivities that follow from the schema alone."""

@@ -1,0 +1,206 @@
+"""What may be asked of numeric columns: histograms that locate them, and second moments.
+
+Both are sums over rows of an integer vector that depends on that row alone, bit for bit, so one
+row more changes the answer by exactly its own vector. Floating-point sums do not do that by
+themselves: the order in which a matrix product adds may depend on the number of rows, and a
+last digit may then change the rounding of *another* row. Here every product of matrices is one
+of whole numbers below 2**53, which is exact in any order, and everything else is done element
+by element, in a fixed order. Proofs: ``proofs/moments.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from math import isfinite, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.errors import SchemaError
+from privet.privacy.queries.tables import Integers, Rows
+from privet.schema.model import Adjacency, Schema
+
+Floats = NDArray[np.float64]
+
+BINS = 32  # of a locating histogram: fewer blur wide bounds, more drown in noise
+FINE = 1 << 20  # steps of a column on either side of its centre, and the largest weight
+NORM = 1 << 14  # of a row's vector, so that sums over 2e9 rows stay within 64 bits
+PAIR, SQUARE = 17, 12  # weights of v_i v_j and v_i^2: 2 * 12**2 <= 17**2, and nearly equal
+STEP = 1 << 11  # rows at a time: they stay in the cache
+MOST_COLUMNS = 4096  # FINE * FINE * columns stays below 2**53
+
+
+@dataclass(frozen=True, kw_only=True)
+class Locations:
+    """A histogram of each column on equal bins between its bounds.
+
+    Sensitivity. A row lies in one bin of each of p columns: adding or removing it moves p
+    counts by 1; replacing it moves at most two counts per column by 1 each.
+    """
+
+    columns: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"location of {len(self.columns)} columns"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"columns": list(self.columns)}
+
+    @staticmethod
+    def from_dict(document: dict[str, Any]) -> Locations:
+        return Locations(columns=tuple(document["columns"]))
+
+    def check(self, schema: Schema) -> None:
+        _check_numeric(self.columns, schema)
+
+    def size(self, schema: Schema) -> int:
+        return len(self.columns) * BINS
+
+    def l1(self, schema: Schema) -> int:
+        return _moved(schema) * len(self.columns) * schema.rows_per_person
+
+    def l2_squared(self, schema: Schema) -> int:
+        # r rows of one person may all move the same counts
+        return _moved(schema) * len(self.columns) * schema.rows_per_person**2
+
+    def linf(self, schema: Schema) -> int:
+        return schema.rows_per_person
+
+    def evaluate(self, rows: Rows, schema: Schema) -> Integers:
+        total = np.zeros((len(self.columns), BINS), dtype=np.int64)
+        bounds = [schema.column(name).bounds or (0.0, 1.0) for name in self.columns]
+        for block in rows.numbers(self.columns):
+            for counts, (low, high), x in zip(total, bounds, block.T, strict=True):
+                with np.errstate(over="ignore", invalid="ignore"):
+                    share = (x - low) / (high - low) * BINS
+                place = np.clip(np.nan_to_num(share), 0, BINS - 1).astype(np.int64)
+                counts += np.bincount(place, minlength=BINS)
+        return total.ravel()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moments:
+    """Weighted sums of v v' over rows, v = (constant, a linear map of the row, cut to a ball).
+
+    Column j is clipped to ``centres[j] ± reaches[j]`` and put on 2 FINE + 1 points, u. Then
+    z = transform u, and v is ``constant`` followed by ``z room / max(|z|, radius)``, rounded,
+    with room such that |v| <= NORM; should rounding ever break that, z counts as 0. All
+    parameters are public: they come from the schema or from earlier releases.
+
+    Sensitivity. The answer holds 17 v_i v_j (i < j) and 12 v_i² (row by row of the upper
+    triangle). As 2 · 12² <= 17², the squared norm of a change D of Σ v v' is at most
+    17²/2 · |D|²_F. Add-remove: |v v'|_F = |v|² <= NORM². Replace-one:
+    |v v' - w w'|²_F = |v|⁴ + |w|⁴ - 2⟨v, w⟩² <= 2 NORM⁴.
+    """
+
+    columns: tuple[str, ...]
+    centres: tuple[float, ...]
+    reaches: tuple[float, ...]
+    transform: tuple[tuple[int, ...], ...]
+    radius: float
+    constant: int
+
+    def __str__(self) -> str:
+        return f"second moments of {len(self.columns)} columns"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(document: dict[str, Any]) -> Moments:
+        return Moments(
+            columns=tuple(document["columns"]),
+            centres=tuple(document["centres"]),
+            reaches=tuple(document["reaches"]),
+            transform=tuple(tuple(row) for row in document["transform"]),
+            radius=document["radius"],
+            constant=document["constant"],
+        )
+
+    def check(self, schema: Schema) -> None:
+        _check_numeric(self.columns, schema)
+        p = len(self.columns)
+        numbers = (*self.centres, *self.reaches, self.radius)
+        weights = [weight for row in self.transform for weight in row]
+        if (
+            len(self.centres) != p
+            or len(self.reaches) != p
+            or [len(row) for row in self.transform] != [p] * p
+            or not all(isfinite(number) for number in numbers)
+            or not all(number > 0 for number in (*self.reaches, self.radius))
+            or not all(isinstance(weight, int) and abs(weight) <= FINE for weight in weights)
+            or not (isinstance(self.constant, int) and 0 <= self.constant <= NORM // 2)
+        ):
+            raise SchemaError(
+                f"moments of {p} columns need a finite centre, a positive reach and a row of "
+                f"whole weights up to {FINE} for each, a positive radius and a constant from 0 "
+                f"to {NORM // 2}; correct the one that is off"
+            )
+
+    @cached_property
+    def room(self) -> float:
+        """How long z may be in v: rounding adds at most sqrt(p) / 2, and 1 is to spare."""
+        return sqrt(NORM**2 - self.constant**2) - sqrt(len(self.columns)) / 2 - 1
+
+    def size(self, schema: Schema) -> int:
+        return (len(self.columns) + 1) * (len(self.columns) + 2) // 2
+
+    def l1(self, schema: Schema) -> int:
+        # 17 Σ_{i<j} |v_i v_j| + 12 Σ v_i² <= (17 |v|_1² + 7 |v|²) / 2, |v|_1² <= (p + 1) |v|²
+        one = (PAIR * (len(self.columns) + 1) + 2 * SQUARE - PAIR) * NORM**2 // 2
+        return _moved(schema) * one * schema.rows_per_person
+
+    def l2_squared(self, schema: Schema) -> int:
+        return _moved(schema) * (PAIR**2 * NORM**4 // 2) * schema.rows_per_person**2
+
+    def linf(self, schema: Schema) -> int:
+        # 17 |v_i v_j| <= 17/2 |v|², twice that between two rows; 12 v_i² <= 12 |v|², >= 0
+        one = SQUARE if schema.adjacency is Adjacency.ADD_REMOVE else PAIR
+        return one * NORM**2 * schema.rows_per_person
+
+    def evaluate(self, rows: Rows, schema: Schema) -> Integers:
+        size = len(self.columns) + 1
+        total = np.zeros((size, size), dtype=np.int64)
+        for block in rows.numbers(self.columns):
+            for start in range(0, len(block), STEP):
+                v = self.vectors(block[start : start + STEP])
+                total += (v @ v.T).astype(np.int64)  # sums below 2**40: exact
+        weights = np.where(np.eye(size, dtype=bool), SQUARE, PAIR)
+        return np.asarray((total * weights)[np.triu_indices(size)])
+
+    def vectors(self, block: Floats) -> Floats:
+        """The vectors v of some rows, as columns; whole numbers kept as floats."""
+        x = np.ascontiguousarray(block.T)
+        with np.errstate(over="ignore", invalid="ignore"):  # no warning may depend on a row
+            share = (x - self._column(self.centres)) / self._column(self.reaches)
+        u = np.rint(np.clip(np.nan_to_num(share), -1.0, 1.0) * FINE)
+        z = np.array(self.transform, dtype=np.float64) @ u  # whole, below 2**53: exact
+        squared = np.zeros(u.shape[1])
+        for line in z:
+            squared += line * line
+        z *= self.room / np.maximum(np.sqrt(squared), self.radius)
+        v = np.empty((len(z) + 1, u.shape[1]))
+        v[0], v[1:] = self.constant, np.clip(np.rint(z), -NORM, NORM)
+        v[1:, ~((v * v).sum(axis=0) <= NORM**2)] = 0.0
+        return v
+
+    @staticmethod
+    def _column(numbers: tuple[float, ...]) -> Floats:
+        return np.array(numbers)[:, None]
+
+
+def _moved(schema: Schema) -> int:
+    return 1 if schema.adjacency is Adjacency.ADD_REMOVE else 2
+
+
+def _check_numeric(columns: tuple[str, ...], schema: Schema) -> None:
+    if not 1 <= len(columns) <= MOST_COLUMNS or len(set(columns)) < len(columns):
+        raise SchemaError(f"{len(columns)} columns; name from 1 to {MOST_COLUMNS} different ones")
+    for name in columns:
+        if schema.column(name).bounds is None:
+            raise SchemaError(
+                f"column {name!r} is {schema.column(name).kind}, but moments need numbers; "
+                'declare it kind = "numeric" with bounds, or use a method for tables'
+            )

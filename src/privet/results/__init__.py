@@ -1,0 +1,1 @@
+"""What comes out: certificate, evidence file, graph with its confidence, pictures and pages."""

@@ -1,0 +1,399 @@
+"""What is promised, to whom, at what price and under which assumptions.
+
+A certificate says nothing about the data beyond what was paid for: no path, no number of rows,
+no time, no hash. Its figures are those of the ledger, where the run stands under the same id.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR
+from typing import TYPE_CHECKING, Any
+
+from privet.errors import EvidenceError
+from privet.privacy.ledger.account import shorten, total_delta
+from privet.privacy.ledger.conversion import epsilon_of, weak_delta
+from privet.schema.model import CHOICE, MOST_ROWS, Adjacency, Schema
+
+if TYPE_CHECKING:
+    from privet.privacy.ledger.account import Account, Entry
+    from privet.privacy.ledger.book import Run
+    from privet.privacy.queries.tables import Release
+
+
+@dataclass(frozen=True)
+class Certificate(Mapping[str, Any]):
+    """The facts of certificate.json, read like a dict; as text, a summary in plain words."""
+
+    facts: Mapping[str, Any]
+
+    def __getitem__(self, key: str) -> Any:
+        return self.facts[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.facts)
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+    @property
+    def private(self) -> bool:
+        return bool(self["private"])
+
+    @property
+    def local(self) -> bool:
+        """Whether the promise was kept by each person's own device."""
+        return self.facts.get("trust") == "local"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes the promise weak."""
+        return tuple(self.facts.get("warnings", ()))
+
+    def to_json(self) -> str:
+        return json.dumps(dict(self.facts), indent=2, ensure_ascii=False) + "\n"
+
+    def lines(self) -> tuple[str, ...]:
+        """The promise, the price and the budget in plain words, without the assumptions."""
+        if not self.private:
+            return (f"NOT PRIVATE. {self['promise']}", f"Why: {self['reason']}.")
+        if self.local:
+            return self._lines_of_reports()
+        spent, kept = self["spent"], self["ledger"]
+        lines = [
+            self["promise"],
+            f"Promised: epsilon {self['epsilon']:g}, delta {self['delta']:g}. "
+            f"Spent: epsilon {spent['epsilon']:.6g}"
+            + (f" (rho {spent['rho']:.6g})" if spent["rho"] is not None else "")
+            + f" on {len(self['queries'])} question(s), method {self['method']}.",
+        ]
+        if tested := spent.get("test_delta"):
+            lines.append(
+                f"Noisy tests of stability, which mislead with a small probability, have used "
+                f"{tested:g} of that delta, whether they passed or not."
+            )
+        if self.facts.get("reused"):
+            lines.append("This search reuses evidence that was paid for earlier: it cost nothing.")
+        elif kept["durable"]:
+            lines.append(
+                f"Ledger: all runs on data set {self['schema']!r} together are capped at epsilon "
+                f"{kept['cap_epsilon']:g}, delta {kept['cap_delta']:g}; after this one (run "
+                f"{kept['run']}) epsilon {shorten(kept['left_epsilon'], ROUND_FLOOR):g} is left."
+            )
+        else:
+            lines.append("Ledger: in memory only, so later runs will not know of this one.")
+        return (*lines, *(f"Careful: {text}" for text in self.warnings))
+
+    def _lines_of_reports(self) -> tuple[str, ...]:
+        told, levels = self["reports"], self["levels"]
+        left = [f"{n:,} {_REASONS[why]}" for why, n in told["left_out"].items() if n]
+        worth = float(f"{told['worth']:.2g}")
+        return (
+            self["promise"],
+            f"Promised: epsilon {self['epsilon']:g} for all that one person sends (true value "
+            f"{levels['epsilon_ldp']:.6g}, delta 0), by the protocol {told['protocol']}. Whoever "
+            f"takes all answers for equally likely guesses a person's with probability "
+            f"{levels['success']:.3g} (without a report {levels['by_chance']:.3g}).",
+            f"{told['people']:,} reports were counted"
+            + (f"; left out: {', '.join(left)}" if left else "")
+            + f". On a pair of columns they tell as much as about {worth:,.15g} people without "
+            f"noise. Nothing was spent here, and any further search costs nothing.",
+            *([_FURTHER] if told["left_out"]["further"] else []),
+        )
+
+    def __str__(self) -> str:
+        assumed = [f"  - {assumption}" for assumption in self["assumptions"]]
+        return "\n".join([*self.lines(), *(["It assumes that:", *assumed] if assumed else [])])
+
+
+def of_run(
+    schema: Schema,
+    run: Run,
+    releases: Sequence[Release],
+    account: Account,
+    *,
+    durable: bool,
+) -> Certificate:
+    """The certificate of a run that has been closed; ``account`` is its data set's after that."""
+    return Certificate(
+        {
+            "private": True,
+            "promise": _promise(schema, run.epsilon, run.promised_delta),
+            "epsilon": run.epsilon,
+            "delta": run.promised_delta,
+            "adjacency": schema.adjacency.value,
+            "rows_per_person": schema.rows_per_person,
+            "trust": "central",
+            "schema": schema.name,
+            "spent": _spent(run),
+            "method": run.method,
+            "queries": _queries(run, releases),
+            "ledger": {
+                "durable": durable,
+                "run": run.id,
+                "cap_epsilon": account.epsilon,
+                "cap_delta": account.promised_delta,
+                "cap_test_delta": float(account.test_delta),
+                "cap_set_by_this_run": run.set_cap,
+                "left_epsilon": account.left_epsilon,
+            },
+            "reused": False,
+            "warnings": list(weak_delta(run.promised_delta, schema.rows)),
+            "assumptions": _assumptions(schema, durable),
+        }
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What a paper would promise for a run of its method, and why that does not hold."""
+
+    epsilon: float
+    delta: float
+    why: str
+
+
+def without_privacy(
+    schema: Schema, method: str, releases: Sequence[Release], claim: Claim | None = None
+) -> Certificate:
+    """What stands in the place of a certificate when none can be given."""
+    source = "exact statistics of the data" if claim is None else "answers without a valid proof"
+    reason = "privacy was switched off (--no-privacy, private=False)"
+    if claim is not None:
+        reason = (
+            f"this is {method} as published, to compare with; its paper would claim epsilon "
+            f"{claim.epsilon:g}, delta {claim.delta:g}, which does not hold: {claim.why}"
+        ).rstrip(".")
+    return Certificate(
+        {
+            "private": False,
+            "promise": f"Nothing is promised to anybody: the results and the evidence come from "
+            f"{source}.",
+            "reason": reason,
+            "as_published": None
+            if claim is None
+            else {"epsilon": claim.epsilon, "delta": claim.delta, "why": claim.why},
+            "epsilon": None,
+            "delta": None,
+            "adjacency": schema.adjacency.value,
+            "rows_per_person": schema.rows_per_person,
+            "trust": "central",
+            "schema": schema.name,
+            "spent": None,
+            "method": method,
+            "queries": [
+                {
+                    "what": str(release.query),
+                    "cost": None,
+                    "currency": None,
+                    "mechanism": _mechanism(release),
+                    "noise_sd": math.sqrt(release.variance),
+                }
+                for release in releases
+            ],
+            "ledger": None,
+            "reused": False,
+            "assumptions": [],
+        }
+    )
+
+
+_REASONS = {
+    "other_protocol": "made by another protocol",
+    "malformed": "that do not fit the protocol",
+    "repeated": "that repeat a person's first",
+    "further": "beyond a person's first, with other contents",
+}
+
+
+_FURTHER = (
+    "Careful: some people have sent more than one report, with different contents. To them no more "
+    "is promised than the sum of the epsilons of all that they sent; that all but the first were "
+    "left out here does not take the others back."
+)
+
+
+def of_reports(
+    schema: Schema, method: str, release: Release, facts: Mapping[str, Any]
+) -> Certificate:
+    """The certificate of reports that each person's device has randomised."""
+    asked = {
+        "what": str(release.query),
+        "cost": None,
+        "currency": None,
+        "mechanism": _mechanism(release),
+        "noise_sd": None,
+    }
+    return Certificate(
+        {
+            "private": True,
+            "promise": f"Whatever any one person has answered, it changes the probability of "
+            f"anything that can be concluded from their report, by whoever receives it, by at "
+            f"most {_factor(facts['epsilon'])} (epsilon {facts['epsilon']:g}).",
+            "epsilon": facts["epsilon"],
+            "delta": 0.0,
+            "adjacency": "any two rows of answers that one person may give",
+            "rows_per_person": 1,
+            "trust": "local",
+            "schema": schema.name,
+            "spent": None,
+            "method": method,
+            "queries": [asked],
+            "levels": facts["levels"],
+            "reports": facts["reports"],
+            "ledger": None,
+            "reused": False,
+            "assumptions": [*_unconfirmed(schema), *facts["assumptions"]],
+        }
+    )
+
+
+def of_evidence(facts: Mapping[str, Any]) -> Certificate:
+    """The certificate that an evidence file carries; the file may come from anywhere."""
+    kinds: dict[str, tuple[type, ...]] = {
+        "private": (bool,),
+        "promise": (str,),
+        "epsilon": (int, float),
+        "delta": (int, float),
+        "schema": (str,),
+        "spent": (dict,),
+        "method": (str,),
+        "queries": (list,),
+        "ledger": (dict,),
+        "assumptions": (list,),
+    }
+    if facts.get("private") is False:
+        kinds = {key: (*kind, type(None)) for key, kind in kinds.items()} | {"reason": (str,)}
+    elif facts.get("trust") == "local":
+        kinds |= {"spent": (type(None),), "ledger": (type(None),)}
+    for key, kind in kinds.items():
+        if key not in facts or not isinstance(facts[key], kind):
+            raise EvidenceError(
+                f"the certificate in this evidence has no proper {key!r}; take a fresh copy of "
+                f"the evidence.json that the run wrote"
+            )
+    try:
+        Certificate(facts).lines()
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise EvidenceError(
+            "the certificate in this evidence is not whole; take a fresh copy of the evidence.json "
+            "that the run wrote"
+        ) from None
+    return Certificate(facts)
+
+
+def of_search(
+    measured: Certificate, method: str, options: Mapping[str, Any], *, reused: bool
+) -> Certificate:
+    """The certificate of the evidence, with the search that was made on it."""
+    return Certificate({**measured.facts, "method": method, "options": options, "reused": reused})
+
+
+def _promise(schema: Schema, epsilon: float, delta: float) -> str:
+    rows = schema.rows_per_person
+    owner = "any one person" if rows == 1 else f"any one person, who has at most {rows} rows,"
+    change = (
+        "is in the data or not"
+        if schema.adjacency is Adjacency.ADD_REMOVE
+        else "has given these data or any others"
+    )
+    beyond = f", plus {delta:g}" if delta else ""
+    return (
+        f"Whether {owner} {change} changes the probability of anything that can be concluded "
+        f"from these results by at most {_factor(epsilon)} (epsilon {epsilon:g}){beyond}."
+    )
+
+
+def _factor(epsilon: float) -> str:
+    try:
+        return f"a factor of {shorten(math.exp(epsilon), ROUND_CEILING):g}"
+    except OverflowError:
+        return "a factor too large to mean anything"
+
+
+def _spent(run: Run) -> dict[str, Any]:
+    """What was spent, at the delta that the currency takes; tests add their own to that."""
+    amount, zcdp = run.spent, run.currency == "zcdp"
+    tested = run.test_delta - run.test_delta_left
+    return {
+        "epsilon": epsilon_of(amount, run.delta) if amount else 0.0,
+        "delta": total_delta(run.delta, tested),
+        "test_delta": total_delta(0.0, tested),
+        "rho": float(amount) if zcdp else None,
+        "rho_exact" if zcdp else "epsilon_exact": f"{amount.numerator}/{amount.denominator}",
+    }
+
+
+def _queries(run: Run, releases: Sequence[Release]) -> list[dict[str, Any]]:
+    """Every charge; one that gave numbers has the law of their noise beside it."""
+    waiting = list(releases)
+    listed = []
+    for entry in run.entries:
+        at = next((i for i, r in enumerate(waiting) if str(r.query) == entry.what), None)
+        release = None if at is None else waiting.pop(at)
+        listed.append(
+            {
+                "what": entry.what,
+                "cost": float(entry.cost),
+                "currency": "rho" if run.currency == "zcdp" else "epsilon",
+                "test_delta": total_delta(0.0, entry.test_delta),
+                "mechanism": _door(entry) if release is None else _told(entry, release),
+                "noise_sd": math.sqrt(release.variance) if release else None,
+            }
+        )
+    return listed
+
+
+def _told(entry: Entry, release: Release) -> str:
+    return _mechanism(release) + (" after a test" if entry.test_delta else "")
+
+
+def _door(entry: Entry) -> str:
+    """Which door of the vault an answer came through that is not kept as numbers."""
+    if entry.test_delta:
+        return "no answer: the test did not pass"
+    doors = {"largest of": "selection", "sieve at": "sieve"}
+    return next((door for start, door in doors.items() if entry.what.startswith(start)), "noise")
+
+
+def _mechanism(release: Release) -> str:
+    return release.mechanism.partition("(")[0]  # without its price, which has its own place
+
+
+def _fact(fact: str) -> str:
+    return "the choice of columns" if fact == CHOICE else f"the schema's {fact}"
+
+
+def _unconfirmed(schema: Schema) -> list[str]:
+    return [
+        f"{_fact(fact)} is public knowledge: it was read from the data and nobody has confirmed it"
+        for fact in schema.unconfirmed
+    ]
+
+
+def _assumptions(schema: Schema, durable: bool) -> list[str]:
+    rows = schema.rows_per_person
+    found = _unconfirmed(schema)
+    found += [
+        f"everything {'else ' if found else ''}in the schema (columns, kinds, levels, bounds, "
+        f"knowledge) was known without looking at the rows",
+        f"no person has more than {rows} row{'s' if rows > 1 else ''} in the table; a row is a "
+        f"parsed record; the table has at most {MOST_ROWS} rows",
+        f"the name {schema.name!r} stands for this table, and whatever else is released about "
+        f"the same people is charged under the same name in the same ledger",
+        "whoever runs Privet may see the rows, and the computer, its storage and its libraries "
+        "do what they should; what an onlooker could learn from running time, memory or power "
+        "is not covered",
+    ]
+    if schema.adjacency is Adjacency.REPLACE_ONE:
+        found.insert(
+            -2,
+            f"the number of rows, {schema.rows}, is public knowledge (if the table has another "
+            "number, answers may be wrong, but the promise holds)",
+        )
+    if not durable:
+        found.append("nothing else is released about these people: this ledger was in memory only")
+    return found

@@ -1,0 +1,88 @@
+"""What a discovery is: a graph, its confidence, its promise and its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from privet.graph.agreement import Agreement, agreement
+from privet.graph.graph import Edge, Graph
+from privet.results import saved as evidence_file
+from privet.results.certificate import Certificate
+from privet.results.folder import OTHERS, Stage
+from privet.results.saved import Saved
+
+
+@dataclass(frozen=True, kw_only=True)
+class Discovery:
+    """A graph with its confidence, what was promised for it, and the evidence behind it.
+
+    ``tests`` is the number of questions that the search asked of the evidence; ``others`` are
+    the results of further methods on the same evidence, if more than one was named.
+    """
+
+    graph: Graph
+    certificate: Certificate
+    evidence: Saved
+    method: str
+    tests: int = 0
+    notes: tuple[str, ...] = ()
+    others: tuple[Discovery, ...] = ()
+
+    @property
+    def confidence(self) -> dict[Edge, float]:
+        """How sure each edge is, from 0 to 1."""
+        return {e: e.confidence for e in self.graph.edges if e.confidence is not None}
+
+    def agreement(self) -> tuple[Agreement, ...]:
+        """Each pair that some method joins, and how each method marks it."""
+        return agreement({found.method: found.graph for found in (self, *self.others)})
+
+    def save(self, folder: str | Path, *, force: bool = False) -> tuple[Path, ...]:
+        """Write graph.json, certificate.json, evidence.json, graph.svg and report.html, and the
+        graphs of further methods in others/."""
+        with Stage(folder, force=force) as stage:
+            return self.write(stage)
+
+    def write(self, stage: Stage) -> tuple[Path, ...]:
+        """The files, into a folder in the making; returns where they will be."""
+        from privet.graph.formats.files import to_json
+        from privet.results.report import graph as html
+
+        stage.write("evidence.json", evidence_file.to_json(self.evidence))
+        stage.write("graph.json", to_json(self.graph))
+        stage.write("certificate.json", self.certificate.to_json())
+        stage.write("graph.svg", str(self.plot()))
+        stage.write("report.html", html.report(self))
+        for other in self.others:
+            stage.write(f"{OTHERS}/{other.method}.graph.json", to_json(other.graph))
+            stage.write(f"{OTHERS}/{other.method}.graph.svg", str(other.plot()))
+        return stage.files()
+
+    def plot(self) -> Picture:
+        """The graph as SVG; a notebook shows it as a picture."""
+        from privet.graph.drawing import svg
+
+        return Picture(svg(self.graph))
+
+    def to_networkx(self) -> Any:
+        from privet.graph.formats.files import to_networkx
+
+        return to_networkx(self.graph)
+
+    def __str__(self) -> str:
+        lines = [
+            str(e) + (f"  ({e.confidence:.2f})" if e.confidence is not None else "")
+            for e in self.graph.edges
+        ]
+        return "\n".join([*(lines or ["no edges"]), "", str(self.certificate)])
+
+
+class Picture(str):
+    """SVG text that a notebook shows as a picture."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)

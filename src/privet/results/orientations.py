@@ -1,0 +1,68 @@
+"""What is found of pairs: their directions, the promise and the evidence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload
+
+from privet.pairs.way import Orientation
+from privet.results import saved as evidence_file
+from privet.results.certificate import Certificate
+from privet.results.folder import PAIRS, Stage
+from privet.results.saved import Saved
+
+VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Orientations(Sequence[Orientation]):
+    """An orientation for each pair that was asked for, what was promised, and the evidence."""
+
+    pairs: tuple[Orientation, ...]
+    certificate: Certificate
+    evidence: Saved
+    method: str
+
+    @overload
+    def __getitem__(self, at: int) -> Orientation: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Orientation, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> Orientation | tuple[Orientation, ...]:
+        return self.pairs[at]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __iter__(self) -> Iterator[Orientation]:
+        return iter(self.pairs)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "privet orientation": VERSION,
+            "method": self.method,
+            "pairs": [pair.to_dict() for pair in self.pairs],
+        }
+
+    def save(self, folder: str | Path, *, force: bool = False) -> tuple[Path, ...]:
+        """Write orientation.json, certificate.json, evidence.json and report.html."""
+        with Stage(folder, force=force, command="orient") as stage:
+            return self.write(stage)
+
+    def write(self, stage: Stage) -> tuple[Path, ...]:
+        """The files, into a folder in the making; returns where they will be."""
+        from privet.results.report.pairs import report
+
+        text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        stage.write("evidence.json", evidence_file.to_json(self.evidence))
+        stage.write(PAIRS, text)
+        stage.write("certificate.json", self.certificate.to_json())
+        stage.write("report.html", report(self))
+        return stage.files()
+
+    def __str__(self) -> str:
+        return "\n".join([*map(str, self.pairs), "", str(self.certificate)])

@@ -1,0 +1,187 @@
+"""The report of a discovery: picture, edges, promise, and what could have been seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from privet.errors import PrivetError
+from privet.evidence.whole_table import is_whole
+from privet.graph.graph import Edge, Graph
+from privet.results.report.page import badge, page, paragraphs, promise, safe, section, table
+from privet.results.saved import Saved
+
+if TYPE_CHECKING:
+    from privet.results.discovery import Discovery
+
+READING = {
+    "-->": "the first causes the second",
+    "---": "one causes the other, and these data cannot tell which",
+    "<->": "neither causes the other; something unseen causes both",
+    "o->": "the second does not cause the first",
+    "o-o": "joined, and the data do not tell how",
+    "o--": "joined, and the second may cause the first",
+}
+
+
+def report(found: Discovery) -> str:
+    """The page as HTML text."""
+    name = found.certificate["schema"]
+    parts = [
+        f"<h1>Causal graph of {safe(name)}</h1>{badge(found.certificate)}",
+        section("The graph", str(found.plot()) + _reading(found.graph)),
+        section("How sure each edge is", _edges(found.graph) + paragraphs(found.notes)),
+        _agreement(found),
+        section("What is promised", promise(found.certificate)),
+        _plan(found.evidence, found.certificate),
+        section("How it was made", _made(found)),
+    ]
+    return page(name, parts)
+
+
+def _reading(graph: Graph) -> str:
+    marks = [mark for mark in READING if any(edge.mark == mark for edge in graph.edges)]
+    lines = "; ".join(f'<span class="mark">{safe(m)}</span> {READING[m]}' for m in marks)
+    missing = (
+        "columns that matter may be missing, but"
+        if graph.kind == "pag"
+        else "no column that matters is missing, and"
+    )
+    return (
+        f'<p class="soft">{lines}. Causes are claimed under the usual assumptions of such a '
+        f"search: {missing} no effects cancel each other out.</p>"
+        if marks
+        else '<p class="soft">No edge stands out of the noise. That is no proof of independence: '
+        "see what could have been seen.</p>"
+    )
+
+
+def _edges(graph: Graph) -> str:
+    if not graph.edges:
+        return "<p>There are no edges.</p>"
+    edges = sorted(graph.edges, key=lambda edge: -(edge.confidence or 0.0))
+    return table(("edge", "confidence", "confidence of its mark"), map(_edge, edges)) + (
+        '<p class="soft">Confidence is the share of redrawn evidence in which the edge (or its '
+        "arrow) is found again. An arrow below one half is drawn dashed: the two columns are "
+        "joined, but which causes which is a guess.</p>"
+    )
+
+
+def _agreement(found: Discovery) -> str:
+    """A line for each pair that some method joins, if there is more than one method."""
+    if not found.others:
+        return ""
+    methods = [found.method, *(other.method for other in found.others)]
+    lines = (
+        (
+            f"{safe(line.a)}, {safe(line.b)}",
+            *(f'<span class="mark">{safe(mark)}</span>' for mark in line.marks),
+            f'<span class="number">{line.joined} of {len(methods)}</span>',
+        )
+        for line in found.agreement()
+    )
+    return section(
+        "Where the methods agree",
+        table(("pair", *map(safe, methods), "joined by"), lines)
+        + '<p class="soft">All methods searched the same evidence. Marks are read from the first '
+        "column to the second. The picture is that of the first method.</p>",
+    )
+
+
+def _edge(edge: Edge) -> tuple[str, str, str]:
+    mark = f'<span class="mark">{safe(edge.mark)}</span>'
+    origin = ' <span class="soft">from pairs</span>' if edge.origin == "pairs" else ""
+    return (
+        f"{safe(edge.source)} {mark} {safe(edge.target)}{origin}",
+        _bar(edge.confidence),
+        _bar(edge.arrow_confidence),
+    )
+
+
+def _bar(value: float | None) -> str:
+    if value is None:
+        return '<span class="soft">-</span>'
+    return (
+        f'<span class="number"><span class="bar"><i style="width:{100 * value:.0f}%"></i></span>'
+        f"{value:.2f}</span>"
+    )
+
+
+def _plan(saved: Saved, certificate: Mapping[str, Any]) -> str:
+    """What this budget could have shown, for about as many rows as the evidence says."""
+    if certificate.get("trust") == "local":
+        return _local_plan(saved)
+    rows = about_rows(saved)
+    if not certificate["private"] or rows is None:
+        return ""
+    from privet.evidence.plan import plan
+
+    try:
+        made = plan(saved.schema, rows, certificate["epsilon"], certificate["delta"])
+    except PrivetError:
+        return ""
+    lines = (
+        (
+            "nothing" if line.order == 0 else f"{line.order} column(s)",
+            safe(line.what),
+            *map(_effect, (line.typical, line.best, line.worst)),
+        )
+        for line in made.lines
+    )
+    return section(
+        "What could have been seen",
+        f"<p>With about {rows:,} rows and this budget, these effects are found in 8 of 10 runs. "
+        "Weaker ones may exist without showing here.</p>"
+        + table(("given", "effect", "typical pair", "best pair", "worst pair"), lines),
+    )
+
+
+def _local_plan(saved: Saved) -> str:
+    """What so many reports could have shown."""
+    from privet.local.collector.plan import line_of
+
+    query = saved.releases[-1].query
+    people = sum(query.people)
+    line = line_of(query.protocol, people)
+    given = "nothing" if line.order == 0 else f"up to {line.order} column(s)"
+    return section(
+        "What could have been seen",
+        f"<p>{people:,} reports by {safe(line.protocol)} tell about as much on a pair of columns "
+        f"as {_rounded(line.worth):,} people without noise, which serves tests given {given}. In a "
+        f"typical pair an effect ({safe(line.what)}) of {_effect(line.effect)} is found in 8 of "
+        "10 runs. Weaker ones may exist without showing here.</p>",
+    )
+
+
+def _effect(value: float) -> str:
+    return f'<span class="number">{f"{value:.3f}" if value < 1 else "none"}</span>'
+
+
+def about_rows(saved: Saved) -> int | None:
+    """The public number of rows, or about the number that was released, to two digits."""
+    if saved.schema.rows is not None:
+        return saved.schema.rows
+    for release in saved.releases:
+        kind, query = type(release.query).__name__, release.query
+        if kind == "Components" and query.sets == ((),):
+            return _rounded(float(release.values[0]))
+        if is_whole(release, saved.schema):
+            return _rounded(float(release.values.sum()))
+        if kind == "Locations":
+            return _rounded(float(release.values.sum()) / len(query.columns))
+    return None
+
+
+def _rounded(value: float) -> int:
+    return max(1, int(float(f"{value:.2g}")))
+
+
+def _made(found: Discovery) -> str:
+    options = ", ".join(f"{key} {value}" for key, value in found.certificate["options"].items())
+    return (
+        f"<p>Method {safe(found.method)} ({safe(options)}) by Privet. The evidence behind this "
+        "graph is in evidence.json: searching it again, with other options or other background "
+        "knowledge, costs no privacy.</p>"
+        '<p class="mark">privet discover --evidence evidence.json '
+        f"--method {safe(found.method)} --alpha 0.05 --output again</p>"
+    )

@@ -1,0 +1,87 @@
+"""The report of orientations: each pair, how sure it is, and the promise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from privet.pairs.way import Orientation, chance, get
+from privet.results.report.page import badge, page, promise, safe, section, table
+
+if TYPE_CHECKING:
+    from privet.results.orientations import Orientations
+
+READING = (
+    "A direction is claimed if one column of the pair causes the other by a model of the kind that "
+    "the method looks for, and nothing unseen causes both. A score speaks for its direction; only "
+    "their difference means anything. Turned by noise: the probability that the noise alone has "
+    "turned its sign. "
+)
+WRONG = "Wrong: the same for noise and chance in the rows together, if the model holds."
+NO_WRONG = "Of chance in the rows this method says nothing."
+
+
+def report(found: Orientations) -> str:
+    """The page as HTML text."""
+    name = found.certificate["schema"]
+    return page(
+        name,
+        (
+            f"<h1>Causes and effects in {safe(name)}</h1>{badge(found.certificate)}",
+            section("The pairs", _pairs(found.pairs)),
+            section("What is promised", promise(found.certificate)),
+            section("How it was made", _made(found)),
+        ),
+    )
+
+
+def _pairs(pairs: Sequence[Orientation]) -> str:
+    known = any(pair.wrong is not None for pair in pairs)
+    headings = (
+        "pair",
+        *(f"score of {_mark(arrow)}" for arrow in ("-->", "<--")),
+        "difference",
+        "turned by noise",
+        *(["wrong"] if known else []),
+        "remarks",
+    )
+    lines = (_line(pair, known) for pair in pairs)
+    reading = safe(READING + (WRONG if known else NO_WRONG))
+    return table(headings, lines) + f'<p class="soft">{reading}</p>'
+
+
+def _line(pair: Orientation, wrong: bool) -> tuple[str, ...]:
+    chances = (pair.flipped, pair.wrong) if wrong else (pair.flipped,)
+    mark = "?" if pair.direction == "undecided" else pair.direction
+    reason = f"undecided: {pair.reason}" if pair.reason else ""
+    remarks = [text for text in (reason, *pair.notes) if text]
+    scores = (pair.forward, pair.backward, pair.difference)
+    return (
+        f"{safe(pair.a)} {_mark(mark)} {safe(pair.b)}",
+        *(_figure(value, "{:.3g}".format) for value in scores),
+        *(_figure(value, chance) for value in chances),
+        "<br>".join(map(safe, remarks)),
+    )
+
+
+def _mark(arrow: str) -> str:
+    """An arrow that is not broken at the end of a line."""
+    return f'<span class="mark">{safe(arrow)}</span>'
+
+
+def _figure(value: float | None, spell: Callable[[float], str]) -> str:
+    if value is None:
+        return '<span class="soft">-</span>'
+    return f'<span class="number">{safe(spell(value))}</span>'
+
+
+def _made(found: Orientations) -> str:
+    options = ", ".join(f"{key} {value}" for key, value in found.certificate["options"].items())
+    way = get(found.method)
+    cite = f" [{safe(way.cite)}]" if way.cite else ""
+    return (
+        f"<p>Method {safe(found.method)} ({safe(options)}) by Privet: {safe(way.summary)}{cite}. "
+        "The evidence behind this is in evidence.json: judging it again costs no privacy.</p>"
+        f'<p class="mark">privet orient --evidence evidence.json --method {safe(found.method)} '
+        "--output again</p>"
+    )

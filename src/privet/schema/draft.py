@@ -1,0 +1,208 @@
+"""A first draft of a schema, for a person to correct: the one place that looks without paying.
+
+What it reads from the rows is marked as such, line by line, and stays on the certificate
+until somebody confirms that it is public knowledge.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from privet.errors import DataError
+from privet.files.delimited import records
+from privet.schema.model import CHOICE, Column, Schema
+from privet.schema.names import clean_name
+from privet.schema.toml import READ, schema_to_toml, toml_text
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+FEW = 12  # distinct values up to which a column of numbers is taken for one of levels
+MOST = 32  # distinct texts up to which a draft lists them all: what tables serve
+MISSING = ("", "na", "nan", "null", "?")
+NOTE = f"""\
+# DRAFT. To write it, Privet looked at the data without paying for it from any privacy budget.
+# Every line marked "{READ}" may tell something about the people in the data. For each:
+#   - if it is public knowledge anyway (code book, questionnaire, law of nature), confirm it:
+#     delete its entry from the list `unconfirmed`;
+#   - if not, put in what is public instead (all possible levels, a range known beforehand),
+#     and then delete its entry.
+# What stays in `unconfirmed` is listed on the certificate as an assumption.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What the draft saw of a column."""
+
+    values: tuple[str, ...]  # distinct ones, and not more than MOST + 1 of them
+    missing: bool
+    numeric: bool
+    range: tuple[float, float] | None
+
+
+def draft(path: str | Path) -> str:
+    """A schema for a CSV or Parquet file, as TOML text with comments."""
+    path = Path(path)
+    columns, unconfirmed, left_out = [], [], []
+    for name, look in _looks(path).items():
+        column = _propose(name, look)
+        if isinstance(column, str):
+            left_out.append(f"# left out: {toml_text(name)} ({column}; {READ})")
+            continue
+        columns.append(column)
+        read = ("kind", "bounds" if column.bounds else "levels", "missing")
+        unconfirmed += [f"{name}.{fact}" for fact in read[: 3 if column.missing == "level" else 2]]
+    if left_out:
+        unconfirmed.append(CHOICE)
+    if not columns:
+        raise DataError(
+            f"{str(path)!r} has no column that varies over numbers or over at most {MOST} texts; "
+            f"write a schema by hand"
+        )
+    name = clean_name(Path(path.stem).stem if path.suffix == ".gz" else path.stem)
+    schema = Schema(name=name, columns=tuple(columns), unconfirmed=tuple(unconfirmed))
+    return schema_to_toml(schema, NOTE) + "".join(f"\n{line}\n" for line in left_out)
+
+
+def _propose(name: str, look: Look) -> Column | str:
+    """A column, or why there is none."""
+    if not name.strip():
+        return "it has no name"
+    if len(look.values) < 2:
+        return "it has fewer than two values"
+    if look.numeric and len(look.values) > FEW:
+        bounds = _round_outward(*look.range) if look.range else None
+        if bounds is None:
+            return "its numbers have no finite range"
+        return Column(name=name, kind="numeric", bounds=bounds)
+    if len(look.values) > MOST:
+        return f"it has more than {MOST} different texts"
+    whole = all(re.fullmatch(r"[+-]?\d{1,18}", value) for value in look.values)
+    return Column(
+        name=name,
+        kind="ordinal" if whole and len(look.values) > 2 else "categorical",
+        levels=tuple(sorted(look.values, key=lambda v: (int(v) if whole else 0, v))),
+        missing="level" if look.missing else "value",
+    )
+
+
+def _round_outward(low: float, high: float) -> tuple[float, float] | None:
+    """The range, widened to multiples of the power of ten next below its width."""
+    if not math.isfinite(high - low) or low >= high:
+        return None
+    width = Decimal(high) - Decimal(low)
+    step = Decimal(10) ** width.adjusted()
+    first = (Decimal(low) / step).to_integral_value(ROUND_FLOOR) * step
+    last = (Decimal(high) / step).to_integral_value(ROUND_CEILING) * step
+    bounds = float(first), float(last)
+    return bounds if math.isfinite(bounds[1] - bounds[0]) else (low, high)
+
+
+def _looks(path: Path) -> dict[str, Look]:
+    """What each column holds, by the name in the header."""
+    import duckdb
+
+    if not path.is_file():
+        raise DataError(f"there is no file {str(path)!r}; name a CSV or Parquet file")
+    with duckdb.connect() as base:
+        base.execute("SET enable_progress_bar = false")  # it would be drawn into the draft
+        try:
+            names = _load(base, path)
+            return {name: _look(base, i) for i, name in enumerate(names)}
+        except (duckdb.Error, OSError, EOFError, UnicodeError):
+            raise DataError(
+                f"{str(path)!r} cannot be read as {'Parquet' if _is_parquet(path) else 'CSV'}; "
+                f"save it as CSV in UTF-8, or as Parquet"
+            ) from None
+
+
+def _load(base: DuckDBPyConnection, path: Path) -> list[str]:
+    """Copy the file into a table of texts c0, c1, ...; return the names in its header."""
+    file = re.sub(r"([*?\[])", r"[\1]", str(path))  # a name is not a pattern
+    if _is_parquet(path):
+        source = base.read_parquet(file, hive_partitioning=False)
+        names = source.columns
+        cells = [
+            _stored(f'"{n.replace(chr(34), chr(34) * 2)}"', str(t))
+            for n, t in zip(names, source.types, strict=True)
+        ]
+    else:
+        names, delimiter = _header(path)
+        plain = {f"c{i}": "VARCHAR" for i in range(len(names))}
+        source = base.read_csv(
+            file,
+            columns=plain,
+            header=True,
+            delimiter=delimiter,
+            quotechar='"',
+            escapechar='"',
+            auto_detect=False,
+            null_padding=True,
+            strict_mode=False,
+            ignore_errors=True,
+            parallel=False,
+            hive_partitioning=False,
+        )
+        cells = list(plain)
+    source.project(", ".join(f"{cell} AS c{i}" for i, cell in enumerate(cells))).create("cells")
+    return names
+
+
+def _stored(cell: str, kind: str) -> str:
+    """A typed cell as the text that a schema would declare: 1 for a float 1.0."""
+    text = f"CAST({cell} AS VARCHAR)"
+    return f"regexp_replace({text}, '\\.0$', '')" if kind in ("FLOAT", "DOUBLE") else text
+
+
+def _header(path: Path) -> tuple[list[str], str]:
+    """The names and the delimiter, from the first line alone."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        line = file.readline().rstrip("\r\n")
+    if not line.strip():
+        raise DataError(f"{str(path)!r} is empty; its first line must name the columns")
+    delimiter = max(",\t;|", key=line.count)
+    names = [cell.strip() for cell in next(records([line], delimiter))]  # as the vault does
+    twice = [name for name, times in Counter(names).items() if name and times > 1]
+    if twice:
+        raise DataError(
+            f"the header of {str(path)!r} names the column {twice[0]!r} more than once; "
+            f"give each column its own name"
+        )
+    return names, delimiter
+
+
+def _look(base: DuckDBPyConnection, column: int) -> Look:
+    """Repeated cells tell nothing new, so that only the distinct ones are looked at."""
+    base.execute(
+        "CREATE OR REPLACE TEMP TABLE seen AS"
+        f" SELECT DISTINCT trim(c{column}, ' \t\r\n') AS v FROM cells"
+    )
+    gone = f"(v IS NULL OR lower(v) IN {MISSING})"
+    number = "try_cast(v AS DOUBLE)"
+    row = base.execute(
+        f"SELECT coalesce(bool_or({gone}), false),"
+        f" coalesce(bool_and({number} IS NOT NULL) FILTER (NOT {gone}), false),"
+        f" min({number}) FILTER (NOT {gone}), max({number}) FILTER (NOT {gone}) FROM seen"
+    ).fetchone()
+    assert row is not None  # an aggregate always answers
+    missing, numeric, low, high = row
+    values = base.execute(f"SELECT v FROM seen WHERE NOT {gone} LIMIT {MOST + 1}").fetchall()
+    return Look(
+        values=tuple({str(value).strip() for (value,) in values} - {""}),
+        missing=bool(missing),
+        numeric=bool(numeric),
+        range=(low, high) if numeric else None,
+    )
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in (".parquet", ".pq")

@@ -1,0 +1,99 @@
+"""The plan against what really happens: 80% power means 80% of runs."""
+
+from __future__ import annotations
+
+from math import inf, log, sqrt
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from privet.errors import BudgetError, MethodError
+from privet.evidence.plan import epsilon_for, plan
+from privet.evidence.planned_noise import of_interactions
+from privet.evidence.prior import default_level
+from privet.independence import chi2
+from privet.networks import load
+from privet.privacy.ledger.conversion import budget_for
+from privet.privacy.queries.contrasts import GRID
+from privet.schema.model import Adjacency, Column, Schema
+from tests.helpers.stacks import stack
+
+ROWS = 100_000
+
+
+def schema(columns: int, levels: int = 2, **more: object) -> Schema:
+    names = [f"c{i}" for i in range(columns)]
+    texts = tuple(str(i) for i in range(levels))
+    made = tuple(Column(name=name, kind="categorical", levels=texts) for name in names)
+    return Schema(name="t", columns=made, **more)  # type: ignore[arg-type]
+
+
+def numbers(columns: int) -> Schema:
+    made = tuple(Column(name=f"c{i}", kind="numeric", bounds=(-4, 4)) for i in range(columns))
+    return Schema(name="t", columns=made)
+
+
+def test_more_budget_and_more_rows_see_more() -> None:
+    for table in (schema(6, 3), numbers(6)):
+        seen = [plan(table, ROWS, epsilon).lines[0].typical for epsilon in (0.1, 0.5, 1, 5)]
+        assert seen == sorted(seen, reverse=True) and seen[0] > seen[-1]
+        seen = [plan(table, rows, 0.5).lines[0].typical for rows in (1_000, 10_000, 100_000)]
+        assert seen == sorted(seen, reverse=True) and seen[0] > seen[-1]
+
+
+def test_lines_are_ordered_and_of_the_right_kind() -> None:
+    found = plan(load("child").schema(), ROWS, 1.0)
+    assert found.method == "interaction-pc" and [line.order for line in found.lines] == [0, 1, 2]
+    for line in found.lines:
+        assert 0 < line.best <= line.typical <= line.worst
+    assert plan(numbers(4), ROWS, 1.0).method == "moment-pc"
+    assert plan(numbers(4), ROWS, 1.0, 0).method == "interaction-pc"
+
+
+def test_a_wanted_effect_names_its_epsilon() -> None:
+    for table in (schema(8, 3), numbers(8)):
+        epsilon = epsilon_for(table, ROWS, 1e-6, 0.05)
+        assert plan(table, ROWS, epsilon).lines[0].typical == pytest.approx(0.05, rel=1e-2)
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(BudgetError, match="more rows"):
+        epsilon_for(schema(8), 100, 1e-6, 0.01)
+    with pytest.raises(BudgetError, match=r"\(0, 1\]"):
+        epsilon_for(schema(8), 100, 1e-6, 2.0)
+    with pytest.raises(MethodError, match="at least 1 row"):
+        plan(schema(8), 0, 1.0)
+    with pytest.raises(BudgetError):
+        plan(schema(8), 10, -1.0)
+
+
+def test_replacing_costs_more_than_adding() -> None:
+    replaced = schema(8, adjacency=Adjacency.REPLACE_ONE, rows=ROWS)
+    assert of_interactions(replaced, 1, 1e-6)[0] > of_interactions(schema(8), 1, 1e-6)[0]
+
+
+def test_pure_budgets_cost_more() -> None:
+    assert of_interactions(schema(8), 1, 0)[0] > of_interactions(schema(8), 1, 1e-6)[0]
+    assert budget_for(1, 0) == 1
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, inf])
+@pytest.mark.parametrize("levels", [2, 3])
+def test_the_planned_effect_is_found_in_eight_of_ten_runs(epsilon: float, levels: int) -> None:
+    """Even margins, the planned Cramér's V on the diagonal: the share that the Bayes factor finds
+    is 0.8, up to the first-order theory (0.03) and chance (1e-6)."""
+    table = schema(8, levels)
+    noise = 0.0 if epsilon == inf else of_interactions(table, epsilon, 1e-6)[0]
+    shown = plan(table, ROWS, 1e4 if epsilon == inf else epsilon).lines[0].typical
+    rng, runs = np.random.default_rng(3), 4000
+    shares = np.full((levels, levels), 1 / levels**2)
+    move = np.eye(levels) - 1 / levels
+    phi = shown * sqrt(levels - 1)
+    shares = shares + move * phi / levels / sqrt((move**2).sum())
+    counts = rng.multinomial(ROWS, shares.ravel(), size=runs).reshape(runs, levels, levels)
+    evidence = stack(counts, {order: noise * GRID ** (2 * order) for order in range(3)}, rng)
+    found = chi2.pooled(evidence, np.array([[0, 1]])).log_bayes.ravel()
+    hits = int((found > log(1 / default_level(8))).sum())
+    assert binomtest(hits, runs, 0.77, alternative="less").pvalue > 1e-6, hits / runs
+    assert binomtest(hits, runs, 0.83, alternative="greater").pvalue > 1e-6, hits / runs

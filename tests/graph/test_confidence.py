@@ -1,0 +1,185 @@
+"""Replicas have the right spread, are searched as if one by one, and are counted right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from privet.errors import SchemaError
+from privet.evidence.replicas import table_replicas
+from privet.evidence.tables import TableEvidence
+from privet.graph.confidence import with_confidence
+from privet.graph.graph import Edge, Graph
+from privet.independence.tables import TableJudge
+from privet.methods.method import Settings
+from privet.methods.searches import interaction_pc
+from privet.methods.sources import tables
+from privet.networks import load
+from privet.privacy.queries.tables import Components, Release
+from privet.schema.model import Schema
+from privet.search.colliders import orient, unshielded
+from privet.search.constraints import Constraints
+from privet.search.stability import RESTARTS, Witness, replicated
+from privet.search.weighed_pc import collider_weights, skeleton
+from privet.trust.central import Curator
+from tests.helpers.stacks import stack
+
+
+def exact_evidence(name: str, rows: int) -> tuple[TableEvidence, tuple[Release, ...]]:
+    model = load(name)
+    codes = model.sample(rows, np.random.default_rng(5))
+    data = {name: np.array(model.levels[name])[codes[name]] for name in model.names}
+    releases = tables.measure(Curator.open(data, model.schema(), None), Settings())
+    return TableEvidence.from_releases(model.schema(), model.names, releases), releases
+
+
+def test_replicas_spread_like_privacy_noise_and_sampling_together() -> None:
+    """For a table of independent columns the spread of a replica is known exactly."""
+    rng = np.random.default_rng(1)
+    p, q, rows, noise = np.array([0.2, 0.3, 0.5]), np.array([0.4, 0.6]), 50_000, 9e6
+    counts = np.round(rows * np.outer(p, q)).astype(int)
+    one = stack(counts[None], {0: 100.0, 1: noise, 2: noise}, rng)
+    layers = {order: _first(layer) for order, layer in one.layers.items()}
+    single = TableEvidence(
+        names=one.names,
+        cardinalities=(3, 2),
+        ordered=(False, False),
+        rows=np.array(float(rows)),
+        rows_variance=100.0,
+        layers=layers,
+    )
+    drawn = table_replicas(single, 20_000, rng)
+    design = {
+        0: np.linalg.inv(single.inverse(0))[1:],
+        1: np.linalg.inv(single.inverse(1))[1:],
+    }
+    spread = [
+        h @ (np.diag(s) - np.outer(s, s)) @ h.T
+        for h, s in zip(design.values(), (p, q), strict=True)
+    ]
+    expected = rows * np.kron(*spread) + noise * np.eye(2)
+    found = np.cov(drawn.layers[2].values.T)
+    assert found == pytest.approx(expected, rel=0.06, abs=0.06 * expected.max())
+    assert drawn.rows.std() == pytest.approx(10.0, rel=0.05)
+
+
+def _first(layer: object) -> object:
+    return replace(layer, values=layer.values[0])  # type: ignore[attr-defined, type-var]
+
+
+def test_a_stack_is_searched_as_its_replicas_would_be_one_by_one() -> None:
+    evidence, _ = exact_evidence("asia", 3_000)
+    constraints = Constraints.of(evidence.names, load("asia").schema().knowledge)
+    drawn = table_replicas(evidence, 6, np.random.default_rng(2))
+    start = np.ones((8, 8), dtype=bool) & ~np.eye(8, dtype=bool)
+
+    def generators() -> list[np.random.Generator]:
+        return np.random.default_rng(3).spawn(6)
+
+    together = replicated(TableJudge(drawn, 0.2), start, constraints, 2, generators())
+    for r, rng in enumerate(generators()):
+        layers = {
+            order: type(layer)(layer.keys, layer.offsets, layer.values[r], layer.variances)
+            for order, layer in drawn.layers.items()
+        }
+        alone = TableEvidence(
+            names=drawn.names,
+            cardinalities=drawn.cardinalities,
+            ordered=drawn.ordered,
+            rows=drawn.rows[r],
+            rows_variance=drawn.rows_variance,
+            layers=layers,
+        )
+        judge = TableJudge(alone, 0.2)
+        joined = skeleton(judge, constraints, 2)
+        assert np.array_equal(together[r] | together[r].T, joined.adjacent)
+        again = orient_as_replicas_are(judge, joined.adjacent, constraints, rng)
+        assert np.array_equal(together[r], again)
+
+
+def orient_as_replicas_are(
+    judge: TableJudge, adjacent: np.ndarray, constraints: Constraints, rng: np.random.Generator
+) -> np.ndarray:
+    triples = unshielded(adjacent)
+    weights = collider_weights(judge.margins, adjacent, triples)
+    return orient(
+        adjacent, triples, weights, allowed=constraints.allowed, rng=rng, restarts=RESTARTS
+    )
+
+
+def test_a_witness_keeps_what_was_found_and_what_was_dropped_with_doubt() -> None:
+    class Fixed:
+        def strengths(self) -> np.ndarray:
+            return np.ones((4, 4))
+
+        def margins(self, questions: np.ndarray) -> np.ndarray:
+            lowest = {(0, 1): 5.0, (0, 2): -0.5, (0, 3): -9.0}
+            return np.array([lowest.get((x, y), -9.0) for x, y, *_ in questions.tolist()])
+
+    witness = Witness(Fixed())
+    witness.margins(np.array(list(combinations(range(4), 2))))
+    found = np.zeros((4, 4), dtype=bool)
+    found[2, 3] = True
+    kept = witness.doubtful(found)
+    assert {(x, y) for x, y in np.argwhere(np.triu(kept)).tolist()} == {(0, 1), (0, 2), (2, 3)}
+    assert witness.tests == 6
+
+
+def test_shares_count_edges_and_arrows_and_are_never_certain() -> None:
+    arrow, back, line, none = (
+        Graph("cpdag", ("a", "b", "c"), edges)
+        for edges in (
+            (Edge("a", "b", "-->"),),
+            (Edge("b", "a", "-->"),),
+            (Edge("b", "a", "---"),),
+            (),
+        )
+    )
+    (edge,) = with_confidence(arrow, [arrow, arrow, line, none]).edges
+    assert (edge.source, edge.target, edge.mark) == ("a", "b", "-->")
+    assert edge.confidence == pytest.approx(3.5 / 5) and edge.arrow_confidence == 0.5
+    (edge,) = with_confidence(arrow, [back] * 4).edges
+    assert (edge.confidence, edge.arrow_confidence) == (0.9, 0.1)
+    (edge,) = with_confidence(line, [line] * 20).edges
+    assert edge.confidence == pytest.approx(20.5 / 21, abs=1e-3)
+    assert edge.arrow_confidence is None
+    (edge,) = with_confidence(line, []).edges
+    assert edge.confidence is None
+    half = Graph("pag", ("a", "b"), (Edge("b", "a", "o->"),))
+    other = Graph("pag", ("a", "b"), (Edge("a", "b", "o->"),))
+    (edge,) = with_confidence(half, [half, other]).edges
+    assert (edge.confidence, edge.arrow_confidence) == (0.833, 0.5)
+
+
+def test_a_clear_edge_is_surer_than_a_doubtful_one() -> None:
+    """One strong and one faint dependence, no privacy noise: confidence tells them apart."""
+    rng = np.random.default_rng(8)
+    rows = 4_000
+    a = rng.random(rows) < 0.5
+    b = a ^ (rng.random(rows) < 0.1)
+    c = rng.random(rows) < np.where(a, 0.53, 0.47)
+    columns = {"a": a, "b": b, "c": c}
+    data = {name: np.where(column, "y", "n") for name, column in columns.items()}
+    column = {"kind": "categorical", "levels": ["n", "y"]}
+    schema = Schema.from_dict({"name": "t", "columns": {name: column for name in "abc"}})
+    settings = Settings(alpha=0.9, replicas=40)
+    releases = tables.measure(Curator.open(data, schema, None), settings)
+    graph = interaction_pc.search(schema, releases, settings).graph
+    sure = graph.edge("a", "b").confidence
+    assert sure is not None and sure > 0.95
+    if graph.adjacent("a", "c"):
+        faint = graph.edge("a", "c").confidence
+        assert faint is not None and faint < sure
+
+
+def test_components_that_do_not_fit_are_refused() -> None:
+    schema = load("asia").schema()
+    with pytest.raises(SchemaError, match="at most 3"):
+        Components((("asia", "tub", "smoke", "lung"),)).check(schema)
+    with pytest.raises(SchemaError, match="twice"):
+        Components((("asia", "asia"),)).check(schema)
+    with pytest.raises(SchemaError, match="one size"):
+        Components((("asia",), ("asia", "tub"))).check(schema)

@@ -1,0 +1,235 @@
+"""Histograms and moments: one person moves them by no more than they say (proofs/moments.md)."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from privet.errors import SchemaError
+from privet.privacy.queries.moments import (
+    BINS,
+    FINE,
+    MOST_COLUMNS,
+    NORM,
+    PAIR,
+    SQUARE,
+    STEP,
+    Locations,
+    Moments,
+)
+from privet.schema.model import Adjacency, Column, Schema
+
+Floats = NDArray[np.float64]
+NAMES = ("a", "b", "c")
+
+
+class Table:
+    """Rows as a query sees them."""
+
+    def __init__(self, rows: Floats, block: int = 1 << 16) -> None:
+        self.rows, self.block = rows, block
+
+    def numbers(self, columns: tuple[str, ...]) -> Iterator[Floats]:
+        for start in range(0, len(self.rows), self.block):
+            yield self.rows[start : start + self.block]
+
+
+def schema_for(
+    size: int, adjacency: Adjacency = Adjacency.ADD_REMOVE, rows_per_person: int = 1
+) -> Schema:
+    columns = tuple(Column(name=f"{i}", kind="numeric", bounds=(-5, 5)) for i in range(size))
+    rows = 10 if adjacency is Adjacency.REPLACE_ONE else None
+    return Schema(
+        name="people",
+        columns=columns,
+        adjacency=adjacency,
+        rows=rows,
+        rows_per_person=rows_per_person,
+    )
+
+
+def moments_for(size: int, rng: np.random.Generator, **changed: object) -> Moments:
+    weights = rng.integers(-FINE, FINE + 1, (size, size))
+    query = Moments(
+        columns=tuple(f"{i}" for i in range(size)),
+        centres=tuple(rng.normal(size=size).tolist()),
+        reaches=tuple(rng.uniform(0.1, 5, size).tolist()),
+        transform=tuple(tuple(row) for row in weights.tolist()),
+        radius=float(10 ** rng.uniform(0, 13)),
+        constant=int(rng.integers(0, NORM // 2 + 1)),
+    )
+    return replace(query, **changed)  # type: ignore[arg-type]
+
+
+def exact(query: Locations | Moments, rows: Floats, schema: Schema) -> list[int]:
+    values = query.evaluate(Table(rows.reshape(-1, len(query.columns))), schema)  # type: ignore[arg-type]
+    assert values.dtype == np.int64 and values.shape == (query.size(schema),)
+    return [int(value) for value in values]
+
+
+def assert_moved_within(
+    query: Locations | Moments, before: Floats, after: Floats, schema: Schema
+) -> None:
+    first, second = exact(query, before, schema), exact(query, after, schema)
+    moved = [a - b for a, b in zip(first, second, strict=True)]
+    assert sum(m * m for m in moved) <= query.l2_squared(schema)
+    assert sum(abs(m) for m in moved) <= query.l1(schema)
+    assert max(abs(m) for m in moved) <= query.linf(schema)
+
+
+CELLS = st.one_of(st.floats(-5, 5), st.sampled_from([-5.0, 5.0, 0.0, 1e-300, 4.9999999]))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 3),
+    st.sampled_from(list(Adjacency)),
+    st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=6, max_size=12),
+    st.booleans(),
+)
+def test_one_person_moves_an_answer_by_at_most_its_sensitivity(
+    seed: int, own: int, adjacency: Adjacency, cells: list[tuple[float, ...]], located: bool
+) -> None:
+    """A person with up to 3 rows comes, or has them replaced."""
+    schema, rows = schema_for(3, adjacency, own), np.array(cells)
+    columns = schema.names
+    query = Locations(columns=columns) if located else moments_for(3, np.random.default_rng(seed))
+    query.check(schema)
+    others, old, new = rows[2 * own :], rows[:own], rows[own : 2 * own]
+    before = np.vstack([old, others])
+    after = others if adjacency is Adjacency.ADD_REMOVE else np.vstack([new, others])
+    assert_moved_within(query, before, after, schema)
+
+
+@pytest.mark.parametrize("size", [2, 7, 30])
+def test_no_row_has_a_longer_vector_than_the_norm(size: int) -> None:
+    rng = np.random.default_rng(size)
+    rows = np.vstack([rng.choice([-5.0, 5.0], (200, size)), rng.normal(size=(200, size)) * 3])
+    for _ in range(30):
+        query = moments_for(size, rng)
+        vectors = query.vectors(rows).astype(np.int64)
+        assert (vectors[0] == query.constant).all()
+        assert ((vectors.astype(object) ** 2).sum(axis=0) <= NORM**2).all()
+    assert (vectors[1:] != 0).any()
+
+
+def test_the_bounds_are_nearly_attained() -> None:
+    """So they are no looser than they look, and a test that checks them could fail."""
+    size, rng = 60, np.random.default_rng(0)
+    identity = tuple(tuple(FINE if i == j else 0 for j in range(size)) for i in range(size))
+    query = moments_for(
+        size,
+        rng,
+        centres=(0.0,) * size,
+        reaches=(5.0,) * size,
+        transform=identity,
+        radius=1.0,
+        constant=1000,
+    )
+    row, turned = np.full(size, 3.0), np.full(size, 3.0)
+    turned[::2] = -3.0
+    added = sum(m * m for m in exact(query, row, schema_for(size)))
+    assert 0.97 < added / query.l2_squared(schema_for(size)) <= 1
+    replaced = [
+        a - b
+        for a, b in zip(*(exact(query, r, schema_for(size)) for r in (row, turned)), strict=True)
+    ]
+    schema = schema_for(size, Adjacency.REPLACE_ONE)
+    assert 0.95 < sum(m * m for m in replaced) / query.l2_squared(schema) <= 1
+    histogram = Locations(columns=schema.names)
+    moved = [
+        a - b
+        for a, b in zip(*(exact(histogram, r, schema) for r in (row, turned - 1)), strict=True)
+    ]
+    assert sum(m * m for m in moved) == histogram.l2_squared(schema)
+
+
+@pytest.mark.parametrize("located", [True, False])
+def test_a_row_contributes_the_same_whatever_stands_beside_it(located: bool) -> None:
+    """Bit for bit: other rows, blocks and places must not change how a row is rounded."""
+    rng = np.random.default_rng(3)
+    size, rows = 9, rng.normal(size=(20_000, 9))
+    schema = schema_for(size)
+    query = Locations(columns=schema.names) if located else moments_for(size, rng, radius=1.0)
+    whole = np.array(exact(query, rows, schema))
+    alone = sum(np.array(exact(query, row, schema)) for row in rows[:300])
+    assert (np.array(exact(query, rows[:300], schema)) == alone).all()
+    more = np.vstack([rng.normal(size=(1, size)), rng.permutation(rows)])
+    apart = query.evaluate(Table(more, block=777), schema)  # type: ignore[arg-type]
+    assert (apart - whole == exact(query, more[0], schema)).all()
+
+
+def test_every_number_has_an_answer_and_no_warning() -> None:
+    rows = np.array([[np.inf, -np.inf, np.nan], [1e308, -1e308, 1e-320], [0.0, -0.0, 5.0]])
+    schema = schema_for(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for query in (Locations(columns=schema.names), moments_for(3, np.random.default_rng(1))):
+            assert_moved_within(query, rows[:1], rows[:0], schema)
+            assert_moved_within(query, rows[1:2], rows[:0], schema)
+            assert len(exact(query, rows, schema)) == query.size(schema)
+
+
+def test_no_rows_give_zeros() -> None:
+    schema = schema_for(3)
+    for query in (Locations(columns=schema.names), moments_for(3, np.random.default_rng(1))):
+        assert not any(exact(query, np.empty((0, 3)), schema))
+
+
+def test_sums_stay_within_64_bits_and_products_exact() -> None:
+    assert PAIR * NORM**2 * 2 * 10**9 < 2**63
+    assert FINE * FINE * MOST_COLUMNS < 2**53 and STEP * NORM**2 < 2**53
+    assert 2 * SQUARE**2 <= PAIR**2 and (PAIR**2 * NORM**4) % 2 == 0
+
+
+def test_a_histogram_counts_each_row_once_per_column() -> None:
+    schema = schema_for(2)
+    rows = np.array([[-5.0, 5.0], [-5.0, 0.0], [4.99, 0.0]])
+    counts = np.array(exact(Locations(columns=schema.names), rows, schema)).reshape(2, BINS)
+    assert counts[0, 0] == 2 and counts[0, -1] == 1 and counts.sum() == 6
+    assert counts[1, BINS // 2] == 2 and counts[1, -1] == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"centres": (0.0, np.nan, 0.0)},
+        {"centres": (0.0, 0.0)},
+        {"reaches": (1.0, 0.0, 1.0)},
+        {"reaches": (1.0, np.inf, 1.0)},
+        {"radius": 0.0},
+        {"radius": np.nan},
+        {"constant": -1},
+        {"constant": NORM},
+        {"transform": ((1, 2, 3), (4, 5, 6))},
+        {"transform": ((1, 2, FINE + 1),) * 3},
+        {"transform": ((1, 2, 0.5),) * 3},
+        {"columns": ("0", "0", "1")},
+    ],
+)
+def test_parameters_outside_the_proof_are_refused(changed: dict[str, object]) -> None:
+    query = moments_for(3, np.random.default_rng(1), **changed)
+    with pytest.raises(SchemaError):
+        query.check(schema_for(3))
+
+
+def test_columns_without_numbers_are_refused() -> None:
+    column = Column(name="sex", kind="categorical", levels=("f", "m"))
+    schema = Schema(name="people", columns=(column,))
+    with pytest.raises(SchemaError, match="numeric"):
+        Locations(columns=("sex",)).check(schema)
+
+
+def test_queries_survive_json() -> None:
+    for query in (Locations(columns=NAMES), moments_for(3, np.random.default_rng(1))):
+        text = json.dumps(query.to_dict())
+        assert type(query).from_dict(json.loads(text)) == query

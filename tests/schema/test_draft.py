@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import gzip
+import math
+import tomllib
+from pathlib import Path
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privet.errors import DataError
+from privet.schema.draft import _round_outward, draft
+from privet.schema.model import Schema
+
+
+def table(tmp_path: Path, header: str, rows: list[str], name: str = "people.csv") -> Path:
+    path = tmp_path / name
+    path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_draft_proposes_kinds_levels_and_bounds(tmp_path: Path):
+    rows = [
+        f"{'yes' if i % 3 else 'no'},{17 + i * 0.71:.2f},{i % 4},{i % 2},town{i % 20}"
+        for i in range(100)
+    ]
+    schema = Schema.from_toml(draft(table(tmp_path, "smoker,age,grade,sex,town", rows)))
+    smoker, age, grade, sex, town = schema.columns
+    assert schema.name == "people"
+    assert smoker.kind == "categorical" and smoker.levels == ("no", "yes")
+    assert age.kind == "numeric" and age.bounds == (10, 90) and age.cardinality == 4
+    assert grade.kind == "ordinal" and grade.levels == ("0", "1", "2", "3")
+    assert sex.kind == "categorical" and sex.levels == ("0", "1")
+    assert town.kind == "categorical" and len(town.levels) == 20
+    assert all(column.missing == "value" for column in schema.columns)
+
+
+def test_every_fact_read_is_marked_and_listed(tmp_path: Path):
+    rows = ["a,1", ",2", *(f"b,{i}" for i in range(20))]
+    text = draft(table(tmp_path, "x,y", rows))
+    facts = {"x.kind", "x.levels", "x.missing", "y.kind", "y.bounds"}
+    assert set(Schema.from_toml(text).unconfirmed) == facts
+    marked = [line for line in text.splitlines() if line.endswith("# read from the data")]
+    assert len(marked) == len(facts)
+    assert text.startswith("# DRAFT") and "without paying" in text and "certificate" in text
+
+
+def test_a_confirmed_entry_can_be_deleted(tmp_path: Path):
+    lines = draft(table(tmp_path, "long_name", ["a", "b"])).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("unconfirmed"))
+    del lines[start + 1 : next(i for i in range(start, len(lines)) if lines[i] == "]")]
+    assert Schema.from_toml("\n".join(lines)).unconfirmed == ()
+
+
+@pytest.mark.parametrize("cell", ["", "NA", "NaN", "null", "?", " ", "nan"])
+def test_missing_cells_are_seen(tmp_path: Path, cell: str):
+    numbers = [f"{'ab'[i % 2]},{i}" for i in range(30)]
+    path = table(tmp_path, "text,number", [*numbers, f"{cell},{cell}"])
+    text, number = Schema.from_toml(draft(path)).columns
+    assert text.levels == ("a", "b") and text.missing == "level"
+    assert number.bounds == (0, 30) and number.missing_value == 15
+
+
+def test_levels_of_whole_numbers_are_in_their_order(tmp_path: Path):
+    path = table(tmp_path, "x", [str(i) for i in (10, 9, -1, 2)])
+    assert Schema.from_toml(draft(path)).columns[0].levels == ("-1", "2", "9", "10")
+
+
+def test_columns_that_cannot_be_used_are_left_out_and_named(tmp_path: Path):
+    rows = [f"id{i},same,,{i % 2},{i}" for i in range(60)]
+    text = draft(table(tmp_path, "key\\,one,none,fine,", rows))
+    assert Schema.from_toml(text).names == ("fine",)
+    out = [line for line in text.splitlines() if line.startswith("# left out")]
+    assert len(out) == 4 and '"key\\\\"' in out[0]
+    assert "more than 32" in out[0] and "fewer than two" in out[1] and "no name" in out[3]
+
+
+def test_odd_names_and_levels_survive(tmp_path: Path):
+    names = ["a b", 'say ""hi""', "x.y", "naïve", "[k]", "#", "it's", "c,d", "é😀", "="]
+    header = ",".join(f'"{name}"' for name in names)
+    rows = [",".join(f'"{level}"' for _ in names) for level in ('q""q', "b,\\", "]'")]
+    schema = Schema.from_toml(draft(table(tmp_path, header, rows, "odd [1]*.csv")))
+    assert schema.names == tuple(name.replace('""', '"') for name in names)
+    assert all(column.levels == ("]'", "b,\\", 'q"q') for column in schema.columns)
+    assert schema.name == "odd [1]*"
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_the_header_tells_the_delimiter(tmp_path: Path, delimiter: str):
+    rows = [delimiter.join(("1,5", cell)) for cell in "abc"]
+    text = draft(table(tmp_path, delimiter.join(("n", "c")), [*rows, f"2,5{delimiter}a"]))
+    assert Schema.from_toml(text).column("n").levels == ("1,5", "2,5")
+
+
+def test_compressed_files(tmp_path: Path):
+    path = tmp_path / "people.csv.gz"
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbfx\r\na\r\nb\r\n"))
+    schema = Schema.from_toml(draft(path))
+    assert schema.name == "people" and schema.columns[0].levels == ("a", "b")
+
+
+def test_parquet(tmp_path: Path):
+    path = tmp_path / "a=1" / "people.parquet"
+    path.parent.mkdir()
+    duckdb.sql(
+        'SELECT (i % 3)::DOUBLE AS grade, i % 2 = 0 AS "is ""x""", i * 0.5 AS size,'
+        " CASE WHEN i > 5 THEN 'b' WHEN i > 3 THEN 'a' END AS t FROM range(50) r(i)"
+    ).write_parquet(str(path))
+    schema = Schema.from_toml(draft(path))
+    grade, flag, size, text = schema.columns
+    assert grade.levels == ("0", "1", "2") and grade.kind == "ordinal"
+    assert flag.name == 'is "x"' and flag.levels == ("false", "true")
+    assert size.bounds == (0, 30)
+    assert text.levels == ("a", "b") and text.missing == "level"
+
+
+BAD_FILES = {
+    "no header": (b"", "empty"),
+    "blank header": (b"\n1,2\n", "empty"),
+    "duplicate names": (b"a,b,a\n1,2,3\n", "'a' more than once"),
+    "no rows": (b"a,b\n", "no column"),
+    "nothing varies": (b"a\n1\n1\n", "no column"),
+    "not text": (b"\xff\xfe\x00\x81,\n\x00", "cannot be read"),
+}
+
+
+@pytest.mark.parametrize(("content", "said"), BAD_FILES.values(), ids=BAD_FILES.keys())
+def test_bad_files_are_refused(tmp_path: Path, content: bytes, said: str):
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=said):
+        draft(path)
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path):
+    for path in (tmp_path, tmp_path / "none.csv"):
+        with pytest.raises(DataError, match="no file"):
+            draft(path)
+    broken = tmp_path / "bad.parquet"
+    broken.write_bytes(b"PAR1")
+    with pytest.raises(DataError, match="Parquet"):
+        draft(broken)
+
+
+@given(st.floats(allow_nan=False), st.floats(allow_nan=False))
+def test_bounds_are_finite_and_hold_the_range(a: float, b: float):
+    low, high = sorted((a, b))
+    bounds = _round_outward(low, high)
+    if bounds is None:
+        assert low == high or math.isinf(high - low)
+    else:
+        assert bounds[0] <= low < high <= bounds[1] and math.isfinite(bounds[1] - bounds[0])
+
+
+def test_a_draft_is_toml_with_nothing_but_the_schema(tmp_path: Path):
+    text = draft(table(tmp_path, "x", ["a", "b"]))
+    assert Schema.from_dict(tomllib.loads(text)) == Schema.from_toml(
+        Schema.from_toml(text).to_toml()
+    )
+
+
+def test_spaces_around_names_and_cells_do_not_count(tmp_path: Path):
+    schema = Schema.from_toml(draft(table(tmp_path, 'x , "y z"', [" a, 1", "b ,2", "a,2 "])))
+    assert schema.names == ("x", "y z")
+    assert [column.levels for column in schema.columns] == [("a", "b"), ("1", "2")]

@@ -1,0 +1,355 @@
+"""The search with a perfect judge: it must find the true class, whatever the names are.
+
+The judge answers by d-separation in a known DAG, so every wrong edge is a fault of the search.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations, permutations, product
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from privet.errors import KnowledgeError
+from privet.graph.knowledge import Knowledge
+from privet.graph.meek import apply_knowledge, cpdag, extension, is_acyclic, is_valid_cpdag
+from privet.search import colliders
+from privet.search.colliders import orient, unshielded
+from privet.search.constraints import Constraints
+from privet.search.pc import Skeleton, complete, prune
+from privet.search.weighed_pc import arrows, skeleton
+
+Matrix = NDArray[np.bool_]
+
+
+class Oracle:
+    """Independence as the DAG has it: margins of ±10, all edges alike."""
+
+    def __init__(self, dag: Matrix) -> None:
+        self.size, self.asked = len(dag), 0
+        self.graph = nx.DiGraph()
+        self.graph.add_nodes_from(range(self.size))
+        self.graph.add_edges_from(np.argwhere(dag).tolist())
+        self.independent = cache(self._independent)
+
+    def _independent(self, x: int, y: int, given: frozenset[int]) -> bool:
+        return bool(nx.is_d_separator(self.graph, {x}, {y}, given))
+
+    def strengths(self) -> NDArray[np.float64]:
+        return np.ones((self.size, self.size))
+
+    def _answers(self, questions: NDArray[np.intp], no: float, yes: float) -> Any:
+        self.asked += len(questions)
+        return np.array(
+            [yes if self.independent(x, y, frozenset(z)) else no for x, y, *z in questions.tolist()]
+        )
+
+    def margins(self, questions: NDArray[np.intp]) -> Any:
+        return self._answers(questions, 10.0, -10.0)
+
+    def weights(self, triples: NDArray[np.intp]) -> NDArray[np.float64]:
+        """How much speaks for each collider: decided by a separator of any size."""
+        ends = {(i, j) for i, _, j in triples.tolist()}
+        found = {(i, j): nx.find_minimal_d_separator(self.graph, {i}, {j}) for i, j in ends}
+        return np.array([-17.0 if k in found[i, j] else 13.0 for i, k, j in triples.tolist()])
+
+
+def no_knowledge(size: int) -> Constraints:
+    return Constraints.of([str(i) for i in range(size)], Knowledge())
+
+
+def rng_of(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def all_dags(size: int) -> list[Matrix]:
+    pairs, found = list(combinations(range(size), 2)), []
+    for states in product(range(3), repeat=len(pairs)):
+        A = np.zeros((size, size), dtype=bool)
+        for (i, j), state in zip(pairs, states, strict=True):
+            A[i, j], A[j, i] = state == 1, state == 2
+        if is_acyclic(A):
+            found.append(A)
+    return found
+
+
+def random_dag(rng: np.random.Generator, size: int, degree: float) -> Matrix:
+    upper = np.triu(rng.random((size, size)) < degree / (size - 1), k=1)
+    order = rng.permutation(size)
+    return upper[np.ix_(order, order)]
+
+
+def unlimited(oracle: Oracle, constraints: Constraints) -> Skeleton:
+    """All orders, with separators from all neighbours."""
+    found = complete(oracle.size, constraints.possible)
+    for order in range(oracle.size - 1):
+        found = prune(
+            found, order, oracle.margins, strength=oracle.strengths(), required=constraints.required
+        )
+    return found
+
+
+def whole_search(oracle: Oracle, names: list[str], knowledge: Knowledge, order: int) -> Matrix:
+    """What a method does with a judge, step by step."""
+    constraints = Constraints.of(names, knowledge)
+    found = skeleton(oracle, constraints, order)
+    turned = arrows(oracle, found, constraints, rng_of(0))
+    return apply_knowledge(turned, names, knowledge)
+
+
+DAGS4 = all_dags(4)
+
+
+def test_there_are_543_dags_on_four_nodes() -> None:
+    assert len(DAGS4) == 543
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_every_dag_on_four_nodes_gives_its_cpdag(part: int) -> None:
+    names = [str(i) for i in range(4)]
+    for dag in DAGS4[part::3]:
+        found = whole_search(Oracle(dag), names, Knowledge(), 2)
+        assert np.array_equal(found, cpdag(dag)), dag.astype(int)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_dags_give_their_cpdag_without_a_limit_on_the_order(seed: int) -> None:
+    rng = rng_of(seed)
+    dag = random_dag(rng, int(rng.integers(5, 11)), degree=float(rng.uniform(1, 4)))
+    oracle, free = Oracle(dag), no_knowledge(len(dag))
+    found = unlimited(oracle, free)
+    assert np.array_equal(found.adjacent, dag | dag.T)
+    for (x, y), given in found.separators.items():
+        assert oracle.independent(x, y, frozenset(given))
+    triples = unshielded(found.adjacent)
+    turned = orient(found.adjacent, triples, oracle.weights(triples), allowed=free.allowed, rng=rng)
+    assert np.array_equal(turned, cpdag(dag))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_trees_need_separators_of_one_only_and_come_out_whole(seed: int) -> None:
+    """Polytrees of 12 columns, by the search as the methods run it."""
+    rng = rng_of(seed)
+    tree = nx.random_labeled_tree(12, seed=seed)
+    dag = np.zeros((12, 12), dtype=bool)
+    for i, j in tree.edges:
+        a, b = (i, j) if rng.random() < 0.5 else (j, i)
+        dag[a, b] = True
+    found = whole_search(Oracle(dag), [str(i) for i in range(12)], Knowledge(), 2)
+    assert np.array_equal(found, cpdag(dag))
+
+
+def test_the_limit_on_the_order_is_kept() -> None:
+    """0 --> 1 --> 2: without a separator of one column, all three stay joined."""
+    chain = np.zeros((3, 3), dtype=bool)
+    chain[0, 1] = chain[1, 2] = True
+    for order, edges in ((0, 3), (1, 2), (2, 2)):
+        found = skeleton(Oracle(chain), no_knowledge(3), order)
+        assert found.adjacent.sum() == 2 * edges
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_numbering_of_columns_does_not_matter(seed: int) -> None:
+    rng = rng_of(seed)
+    dag = random_dag(rng, 8, degree=2.5)
+    oracle, free = Oracle(dag), no_knowledge(8)
+    base = orient_fully(oracle, free)
+    for _ in range(4):
+        order = rng.permutation(8)
+        renamed = Oracle(dag[np.ix_(order, order)])
+        assert np.array_equal(orient_fully(renamed, free), base[np.ix_(order, order)])
+
+
+def orient_fully(oracle: Oracle, free: Constraints) -> Matrix:
+    found = unlimited(oracle, free)
+    triples = unshielded(found.adjacent)
+    weights = oracle.weights(triples)
+    return orient(found.adjacent, triples, weights, allowed=free.allowed, rng=rng_of(1))
+
+
+class Rumours:
+    """Answers without any DAG behind them, the same for the same columns under any numbering."""
+
+    def __init__(self, seed: int, labels: list[int]) -> None:
+        self.labels, self.seed = labels, seed
+        size = len(labels)
+        self.strength = np.ones((size, size))
+        for i, j in combinations(range(size), 2):
+            both = sorted((labels[i], labels[j]))
+            self.strength[i, j] = self.strength[j, i] = rng_of([seed, 7, *both]).random()
+
+    def ask(self, questions: NDArray[np.intp]) -> Any:
+        out = []
+        for x, y, *given in questions.tolist():
+            ends, rest = (sorted(self.labels[i] for i in part) for part in ((x, y), given))
+            out.append(rng_of([self.seed, len(rest), *ends, *rest]).normal() + 0.3)
+        return np.array(out)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_numbering_does_not_matter_for_contradictory_answers_either(seed: int) -> None:
+    rng, size = rng_of(100 + seed), 9
+    results = set()
+    for _ in range(4):
+        labels = [int(i) for i in rng.permutation(size)]
+        judge, found = Rumours(seed, labels), complete(size)
+        for order in range(3):
+            found = prune(
+                found,
+                order,
+                judge.ask,
+                strength=judge.strength,
+                required=np.zeros((size, size), dtype=bool),
+                widest=4,
+            )
+        results.add(
+            (
+                frozenset(
+                    frozenset((labels[i], labels[j])) for i, j in np.argwhere(found.adjacent)
+                ),
+                frozenset(
+                    (frozenset((labels[x], labels[y])), frozenset(labels[z] for z in given))
+                    for (x, y), given in found.separators.items()
+                ),
+            )
+        )
+    assert len(results) == 1
+    assert len(next(iter(results))[1]) > 3  # it did remove edges
+
+
+# --- knowledge -------------------------------------------------------------------------------
+
+
+def true_knowledge(dag: Matrix, rng: np.random.Generator) -> tuple[list[str], Knowledge]:
+    """Some facts about the DAG: arrows it has, arrows it lacks, an order that it follows."""
+    size = len(dag)
+    names = [f"c{i}" for i in range(size)]
+    have = [(names[i], names[j]) for i, j in np.argwhere(dag) if rng.random() < 0.3]
+    lack = [
+        (names[i], names[j])
+        for i, j in permutations(range(size), 2)
+        if not dag[i, j] and rng.random() < 0.2
+    ]
+    order = list(nx.topological_sort(nx.DiGraph(list(map(tuple, np.argwhere(dag).tolist())))))
+    cut = len(order) // 2
+    tiers = ([names[i] for i in order[:cut]], [names[i] for i in order[cut:]]) if cut else ()
+    with_tiers = tuple(tuple(tier) for tier in tiers) if rng.random() < 0.5 else ()
+    return names, Knowledge(tiers=with_tiers, required=frozenset(have), forbidden=frozenset(lack))
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_true_knowledge_sharpens_the_class_and_never_leaves_it(part: int) -> None:
+    """The result is the true CPDAG, with what knowledge decides and what follows from it."""
+    rng = rng_of(part)
+    for dag in DAGS4[part::3]:
+        names, knowledge = true_knowledge(dag, rng)
+        knowledge.check(names)
+        found = whole_search(Oracle(dag), names, knowledge, 2)
+        assert np.array_equal(found, apply_knowledge(cpdag(dag), names, knowledge))
+        assert found[dag].all()  # the truth is still one of the DAGs that it stands for
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_true_knowledge_on_larger_dags(seed: int) -> None:
+    rng = rng_of(200 + seed)
+    dag = random_dag(rng, int(rng.integers(6, 10)), degree=2.5)
+    names, knowledge = true_knowledge(dag, rng)
+    oracle, constraints = Oracle(dag), Constraints.of(names, knowledge)
+    found = constraints.without_circles(unlimited(oracle, constraints), oracle.strengths())
+    triples = unshielded(found.adjacent)
+    turned = orient(
+        found.adjacent, triples, oracle.weights(triples), allowed=constraints.allowed, rng=rng
+    )
+    closed = apply_knowledge(turned, names, knowledge)
+    assert np.array_equal(closed, apply_knowledge(cpdag(dag), names, knowledge))
+
+
+def any_knowledge(names: list[str], rng: np.random.Generator) -> Knowledge:
+    """Knowledge that does not contradict itself; the data may well contradict it."""
+    pairs = list(permutations(names, 2))
+    while True:
+        dense = rng.uniform(0, 0.5)
+        tiers: tuple[tuple[str, ...], ...] = ()
+        if rng.random() < 0.5:
+            level = rng.integers(0, 4, size=len(names))  # level 3: in no tier
+            tiers = tuple(
+                tuple(n for n, at in zip(names, level, strict=True) if at == t) for t in range(3)
+            )
+        knowledge = Knowledge(
+            tiers=tiers,
+            required=frozenset(pair for pair in pairs if rng.random() < 0.06),
+            forbidden=frozenset(pair for pair in pairs if rng.random() < dense),
+        )
+        try:
+            knowledge.check(names)
+        except KnowledgeError:
+            continue
+        return knowledge
+
+
+def obeys(found: Matrix, names: list[str], knowledge: Knowledge) -> bool:
+    arrows_kept = all(
+        found[names.index(a), names.index(b)] and not found[names.index(b), names.index(a)]
+        for a, b in knowledge.required
+    )
+    return arrows_kept and all(
+        knowledge.may(names[i], names[j]) for i, j in np.argwhere(found).tolist()
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_wrong_knowledge_is_obeyed_and_never_an_error(seed: int) -> None:
+    rng = rng_of(300 + seed)
+    for _ in range(15):
+        dag = random_dag(rng, int(rng.integers(3, 9)), degree=2.5)
+        names = [f"c{i}" for i in range(len(dag))]
+        knowledge = any_knowledge(names, rng)
+        found = whole_search(Oracle(dag), names, knowledge, 2)
+        assert obeys(found, names, knowledge), (dag.astype(int), knowledge)
+        assert extension(found) is not None
+        if knowledge == Knowledge():
+            assert is_valid_cpdag(found)
+
+
+def test_the_check_of_obedience_can_fail() -> None:
+    chain = np.array([[0, 1], [0, 0]], dtype=bool)
+    assert obeys(chain, ["a", "b"], Knowledge(required=frozenset({("a", "b")})))
+    assert not obeys(chain, ["a", "b"], Knowledge(forbidden=frozenset({("a", "b")})))
+    assert not obeys(chain.T, ["a", "b"], Knowledge(required=frozenset({("a", "b")})))
+    assert not obeys(chain | chain.T, ["a", "b"], Knowledge(forbidden=frozenset({("b", "a")})))
+
+
+def test_a_required_edge_is_not_even_asked_about() -> None:
+    """Two columns that have nothing to do with each other, joined because a person says so."""
+    names, apart = ["a", "b"], np.zeros((2, 2), dtype=bool)
+    oracle = Oracle(apart)
+    found = whole_search(oracle, names, Knowledge(required=frozenset({("b", "a")})), 2)
+    assert found.tolist() == [[False, False], [True, False]] and oracle.asked == 0
+
+
+def test_kept_gains_are_those_that_would_be_computed_anew() -> None:
+    """The climb recomputes only the gains near a turn; at its end all must be right, and none
+    that may be had is left."""
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        size = int(rng.integers(3, 15))
+        joined = np.triu(rng.random((size, size)) < 0.35, 1)
+        joined |= joined.T
+        triples = unshielded(joined)
+        weights = rng.normal(size=len(triples))
+        state = colliders._Orientation.over(joined, triples, weights, np.ones_like(joined))
+        state.start(rng)
+        state.climb()
+        arrows = [state._arrow(at) for at in range(len(state.edges))]
+        anew = [state._gain(*arrow) for arrow in arrows]
+        assert not state._best_turn()
+        assert state.gains == pytest.approx(anew, abs=1e-9)
+        assert state.value == pytest.approx(sum(map(state._node, range(size))), abs=1e-9)
+        assert all(
+            gain < 1e-9 or not state._can_turn(*arrow)
+            for gain, arrow in zip(anew, arrows, strict=True)
+        )
