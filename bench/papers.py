@@ -29,7 +29,7 @@ from privet.bench.results import average, where
 from privet.errors import PrivetError
 from privet.graph.graph import Graph
 from privet.graph.metrics import compare
-from privet.methods import method as registry
+from privet.methods import catalogue
 from privet.networks import random_linear_gaussian, random_network
 
 FIGURES = json.loads((Path(__file__).parent / "papers_figures.json").read_text("utf-8"))
@@ -134,7 +134,7 @@ def discovered(data: Any, schema: Any, method: str, epsilon: float | None) -> Gr
 
 def _asked(setting: Setting, method: str) -> Setting:
     """A method without privacy has no epsilon: its runs serve every line."""
-    return setting if registry.get(method).private else replace(setting, epsilon=None)
+    return setting if catalogue.get(method).private else replace(setting, epsilon=None)
 
 
 def random_runs(kind: str, methods: Sequence[str], asked: argparse.Namespace) -> list[Any]:
@@ -276,7 +276,7 @@ def curate_tests(grid: central.Grid, found: Any) -> str:
 
 @cache
 def known() -> frozenset[str]:
-    return frozenset(method.name for method in registry.available())
+    return frozenset(method.name for method in catalogue.available())
 
 
 READING = """\

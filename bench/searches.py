@@ -26,8 +26,8 @@ from privet.api.discover import measure, search
 from privet.graph.graph import Graph
 from privet.graph.metrics import compare
 from privet.graph.pag import to_graph, true_pag
-from privet.methods.method import Settings, available
-from privet.methods.options import make_settings
+from privet.methods.catalogue import available
+from privet.methods.options import Settings, make_settings
 from privet.networks import random_linear_gaussian
 from privet.privacy.ledger.book import Ledger
 from privet.schema.model import Schema

@@ -22,7 +22,7 @@ from privet.errors import (
     PrivetError,
     SchemaError,
 )
-from privet.methods import method as registry
+from privet.methods import catalogue
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.queries.tables import Components, Release
 from privet.results import saved as evidence_file
@@ -90,12 +90,12 @@ def test_the_order_of_events(monkeypatch: pytest.MonkeyPatch) -> None:
 
         monkeypatch.setattr(owner, name, call)
 
-    method = registry.get("interaction-pc")
+    method = catalogue.get("interaction-pc")
     steps = {
         "measure": lambda *args: (events.append("measure"), method.measure(*args))[1],
         "search": lambda *args: (events.append("search"), method.search(*args))[1],
     }
-    monkeypatch.setattr(registry, "get", lambda _name: replace(method, **steps))
+    monkeypatch.setattr(catalogue, "get", lambda _name: replace(method, **steps))
     spy(Curator, "open", "open")
     spy(Ledger, "begin", "reserve")
     spy(Run, "spend", "charge")
@@ -175,13 +175,13 @@ def test_a_cap_does_not_mix_promises(other: dict[str, Any], tmp_path: Path) -> N
 
 
 def test_an_error_in_the_middle_says_what_was_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    method = registry.get("interaction-pc")
+    method = catalogue.get("interaction-pc")
 
     def fail(*args: Any) -> Any:
         method.measure(*args)
         raise DataError("the disk is gone")
 
-    monkeypatch.setattr(registry, "get", lambda _name: replace(method, measure=fail))
+    monkeypatch.setattr(catalogue, "get", lambda _name: replace(method, measure=fail))
     with pytest.raises(DataError) as caught:
         ask()
     assert "was spent before that" in caught.value.__notes__[0]

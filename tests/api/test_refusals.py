@@ -9,7 +9,7 @@ from math import comb, sqrt
 import pytest
 
 from privet.errors import MethodError
-from privet.methods.method import Settings
+from privet.methods.options import Settings
 from privet.methods.sources import moments, tables
 from privet.privacy.queries.contrasts import GRID
 from privet.privacy.queries.tables import Components

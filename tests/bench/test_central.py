@@ -17,7 +17,7 @@ from privet.bench.central import Grid
 from privet.bench.results import AS_PUBLISHED, Cell, Result, Results
 from privet.errors import BudgetError, DataError, MethodError, OutputError, PrivetError
 from privet.graph.metrics import compare
-from privet.methods import method as registry
+from privet.methods import catalogue
 from privet.methods.method import Published
 from privet.networks import load
 
@@ -49,9 +49,9 @@ def published(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def measure(*_: object) -> Any:
         raise AssertionError("discover is replaced")
 
-    own = registry.get("interaction-pc")
-    pair = (replace(own, published=Published(measure=measure, why="made up")), registry.get("pc"))
-    monkeypatch.setattr(registry, "available", lambda: pair)
+    own = catalogue.get("interaction-pc")
+    pair = (replace(own, published=Published(measure=measure, why="made up")), catalogue.get("pc"))
+    monkeypatch.setattr(catalogue, "available", lambda: pair)
     real = central.discover
 
     def discover(data: Any, schema: Any, *, as_published: bool = False, **options: Any) -> Any:
@@ -79,7 +79,7 @@ def test_the_grid_is_every_combination() -> None:
 
 def test_usual_methods_are_those_that_there_are() -> None:
     assert "interaction-pc" in central.known_methods()
-    assert set(central.known_methods()) <= {method.name for method in registry.available()}
+    assert set(central.known_methods()) <= {method.name for method in catalogue.available()}
 
 
 def test_as_published_adds_a_method_only_where_there_is_one(published: list[str]) -> None:
@@ -314,4 +314,4 @@ def test_names_in_the_picture_do_not_hide_each_other() -> None:
 
 
 def test_a_suffix_marks_what_is_not_private() -> None:
-    assert not any(AS_PUBLISHED in method.name for method in registry.available())
+    assert not any(AS_PUBLISHED in method.name for method in catalogue.available())

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from privet.graph.formats.files import load
-from privet.methods import method as registry
+from privet.methods import catalogue
 from privet.privacy.ledger.book import Ledger
 from privet.results.folder import FILES
 from privet.schema.model import Schema
@@ -23,8 +23,8 @@ AGAIN = ("discover", "--evidence", "out/evidence.json", "--output")
 
 def change_method(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
     """Every method asked for is interaction-pc with these parts replaced."""
-    method = replace(registry.get("interaction-pc"), **changes)
-    monkeypatch.setattr(registry, "get", lambda _name: method)
+    method = replace(catalogue.get("interaction-pc"), **changes)
+    monkeypatch.setattr(catalogue, "get", lambda _name: method)
 
 
 def stop_with(error: BaseException) -> Any:
@@ -176,7 +176,7 @@ def test_a_stopped_search_keeps_what_was_paid_for(
 def test_a_stopped_measurement_says_what_was_spent(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    measure = registry.get("interaction-pc").measure
+    measure = catalogue.get("interaction-pc").measure
 
     def stop_late(*args: Any) -> Any:
         measure(*args)
@@ -221,7 +221,7 @@ def test_a_folder_that_fills_up_meanwhile_loses_nothing(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody else makes the output folder while the search runs."""
-    search = registry.get("interaction-pc").search
+    search = catalogue.get("interaction-pc").search
 
     def slow(*args: Any) -> Any:
         (home / "out").mkdir()

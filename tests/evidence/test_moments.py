@@ -25,7 +25,7 @@ from privet.evidence.moments import (
 from privet.graph.knowledge import Knowledge
 from privet.graph.metrics import compare
 from privet.independence.fisher_z import MomentJudge, fisher_z
-from privet.methods.method import Settings
+from privet.methods.options import Settings
 from privet.methods.searches import moment_pc
 from privet.methods.sources import moments
 from privet.networks import LinearGaussian, random_linear_gaussian

@@ -14,7 +14,7 @@ import pytest
 import privet
 from privet.evidence import planned_noise as unit_noise
 from privet.evidence.whole_table import is_whole
-from privet.methods import method as registry
+from privet.methods import catalogue
 from privet.networks import load
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.queries.tables import Components, Tables
@@ -75,7 +75,7 @@ def test_a_large_table_is_not() -> None:
     ],
 )
 def test_the_delta_of_a_run_that_names_none(method: str, schema: Schema, delta: float) -> None:
-    chosen = registry.auto(schema, 1e-6, True) if method == "auto" else registry.get(method)
+    chosen = catalogue.auto(schema, 1e-6, True) if method == "auto" else catalogue.get(method)
     assert chosen.delta(schema, 0.5) == delta
 
 

@@ -14,7 +14,7 @@ from privet.evidence.tables import TableEvidence
 from privet.graph.confidence import with_confidence
 from privet.graph.graph import Edge, Graph
 from privet.independence.tables import TableJudge
-from privet.methods.method import Settings
+from privet.methods.options import Settings
 from privet.methods.searches import interaction_pc
 from privet.methods.sources import tables
 from privet.networks import load

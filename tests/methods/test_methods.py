@@ -20,7 +20,7 @@ from privet.evidence.exact_tables import CountedTables
 from privet.graph.agreement import agreement
 from privet.graph.graph import Edge, Graph
 from privet.graph.knowledge import Knowledge
-from privet.methods import method as registry
+from privet.methods import catalogue
 from privet.methods.basis import Heard
 from privet.methods.options import make_settings
 from privet.methods.searches.causal_order import CausalOrder
@@ -33,7 +33,7 @@ from privet.results.saved import Saved, load, to_json
 from privet.schema.model import Schema
 from privet.trust.central import Curator
 
-ALL = {method.name: method for method in registry.available()}
+ALL = {method.name: method for method in catalogue.available()}
 TABLES = [name for name, method in ALL.items() if method.evidence == "tables"]
 MOMENTS = [name for name, method in ALL.items() if method.evidence == "moments"]
 EXACT = [name for name, method in ALL.items() if method.evidence == "exact"]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, norm
 
 import privet
-from privet.methods.method import Settings
+from privet.methods.options import Settings
 from privet.methods.sources import tables
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.ledger.book import Ledger, Run

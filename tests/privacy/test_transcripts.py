@@ -16,8 +16,8 @@ import pytest
 
 import privet
 from privet.errors import BudgetError
-from privet.methods import method as registry
-from privet.methods.method import Settings
+from privet.methods import catalogue
+from privet.methods.options import Settings
 from privet.methods.sources import tables
 from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.memory import MemoryRows
@@ -241,7 +241,7 @@ def test_the_search_touches_neither_vault_nor_ledger(
     releases = measure(run)
     run.close()
     before = ledger.path.read_bytes()
-    method = registry.get("interaction-pc")
+    method = catalogue.get("interaction-pc")
     found = method.search(SCHEMA, releases, Settings())
     for owner, names in (
         (Vault, ("__init__", "release", "select", "sieve", "tested", "_evaluate")),

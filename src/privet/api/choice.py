@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from privet.errors import MethodError
-from privet.methods import method as registry
-from privet.methods.method import USUAL_DELTA, Method, Published, Settings
+from privet.methods import catalogue
+from privet.methods.method import USUAL_DELTA, Method, Published
+from privet.methods.options import Settings
 from privet.results import saved as evidence_file
 from privet.results.certificate import Certificate
 from privet.results.saved import Saved
@@ -22,7 +23,7 @@ def published_by(chosen: Sequence[Method], private: bool, ledger: object) -> Pub
         )
     paper = chosen[0].published
     if len(chosen) > 1 or paper is None:
-        named = [method.name for method in registry.available() if method.published]
+        named = [method.name for method in catalogue.available() if method.published]
         raise MethodError(
             f"{' and '.join(method.name for method in chosen)} cannot be run as published, or not "
             f"together; choose one of {', '.join(named)}"
@@ -51,7 +52,7 @@ def check_options(chosen: Sequence[Method], settings: Settings) -> None:
     """Refuse an option that none of the methods uses."""
     for name, value in settings.special().items():
         if not any(name in method.uses for method in chosen):
-            users = [method.name for method in registry.available() if name in method.uses]
+            users = [method.name for method in catalogue.available() if name in method.uses]
             raise MethodError(
                 f"{name} is {value!r}, but {' and '.join(m.name for m in chosen)} has no such "
                 f"option; leave it away, or use one of {', '.join(users)}"
@@ -71,13 +72,13 @@ def check_shared(chosen: Sequence[Method]) -> None:
 
 
 def _sharing(method: Method) -> list[str]:
-    return [m.name for m in registry.available() if m.measure is method.measure]
+    return [m.name for m in catalogue.available() if m.measure is method.measure]
 
 
 def check_evidence(chosen: Method, saved: Saved, measured: Certificate) -> None:
     """Whether this method can search this evidence; if not, what it lacks and what would serve."""
     held = {evidence_file.kind(release, saved.schema) for release in saved.releases}
-    by = registry.get(measured["method"])
+    by = catalogue.get(measured["method"])
     if chosen.evidence == "exact" and measured["private"]:
         raise MethodError(
             f"{chosen.name} searches exact evidence ({chosen.reason}), but this was measured with "
@@ -123,12 +124,12 @@ def best_delta(
     if cap is not None or epsilon is None:
         return 0.0 if cap == 0 else USUAL_DELTA
     first = names[0]
-    method = registry.auto(schema, USUAL_DELTA, True) if first == "auto" else registry.get(first)
+    method = catalogue.auto(schema, USUAL_DELTA, True) if first == "auto" else catalogue.get(first)
     return method.delta(schema, epsilon)
 
 
 def choose(name: str, schema: Schema, delta: float, private: bool) -> Method:
-    chosen = registry.auto(schema, delta, private) if name == "auto" else registry.get(name)
+    chosen = catalogue.auto(schema, delta, private) if name == "auto" else catalogue.get(name)
     if private and not chosen.private:
         raise MethodError(
             f"{chosen.name} is not private ({chosen.reason}), but an epsilon was given; add "

@@ -36,9 +36,9 @@ from privet.api.choice import (
 from privet.errors import BudgetError, DataError, EvidenceError, MethodError
 from privet.local.collector.collect import collect
 from privet.local.device.protocol import Protocol
-from privet.methods import method as registry
-from privet.methods.method import Method, Settings
-from privet.methods.options import OnStep, make_settings
+from privet.methods import catalogue
+from privet.methods.method import Method
+from privet.methods.options import OnStep, Settings, make_settings
 from privet.methods.sources import reports as local
 from privet.pairs import edges
 from privet.pairs import way as ways
@@ -200,12 +200,12 @@ def receive(
             f"of the protocol.json beside the reports"
         )
     table = known.schema if schema is None else same_table(known.schema, read_schema(schema))
-    chosen = [registry.get(local.DEFAULT if name == "auto" else name) for name in names_of(method)]
+    chosen = [catalogue.get(local.DEFAULT if name == "auto" else name) for name in names_of(method)]
     for each in chosen:
         if each.evidence != local.REPORTS:
             raise MethodError(
                 f"{each.name} searches {each.evidence}, not reports that devices have randomised; "
-                f"use one of {', '.join(registry.searching(local.REPORTS))}"
+                f"use one of {', '.join(catalogue.on_evidence(local.REPORTS))}"
             )
         each.check(table, settings)
     check_options(chosen, settings)
@@ -302,7 +302,7 @@ def search(
     """The half that costs nothing: a graph from evidence, or one for each of several methods."""
     measured = certificates.of_evidence(saved.certificate)
     chosen = [
-        registry.get(measured["method"] if name == "auto" else name) for name in names_of(method)
+        catalogue.get(measured["method"] if name == "auto" else name) for name in names_of(method)
     ]
     check_options(chosen, settings)
     for each in chosen:
@@ -326,7 +326,7 @@ def _search_one(
         certificate=certificates.of_search(
             measured,
             chosen.name,
-            settings.options(len(saved.schema.columns), chosen),
+            chosen.options(settings, len(saved.schema.columns)),
             reused=reused,
         ),
         evidence=saved,

@@ -23,7 +23,7 @@ from privet.bench.runner import OnDone, collect
 from privet.errors import MethodError, PrivetError
 from privet.graph.graph import Graph
 from privet.graph.metrics import compare
-from privet.methods import method as registry
+from privet.methods import catalogue
 from privet.networks import Network, load
 from privet.privacy.ledger.conversion import check_asked
 from privet.schema.model import Schema
@@ -48,7 +48,7 @@ WARM_ROWS = 200
 
 def known_methods() -> tuple[str, ...]:
     """Those of the usual methods that there are."""
-    there = {method.name for method in registry.available()}
+    there = {method.name for method in catalogue.available()}
     return tuple(name for name in METHODS if name in there)
 
 
@@ -68,7 +68,7 @@ class Grid:
         for name in self.networks:
             load(name)
         for method in self.methods:
-            registry.get(method)
+            catalogue.get(method)
         for epsilon in self.epsilons:
             check_asked(epsilon, self.delta)
         for what, value in (("runs", self.runs), ("rows", self.rows)):
@@ -82,7 +82,7 @@ class Grid:
     def private(self) -> tuple[str, ...]:
         """Methods that have an epsilon, those as published after their own."""
         found: list[str] = []
-        for method in map(registry.get, self.methods):
+        for method in map(catalogue.get, self.methods):
             if method.private:
                 found.append(method.name)
             if self.as_published and method.published is not None:
@@ -92,7 +92,7 @@ class Grid:
     @property
     def open(self) -> tuple[str, ...]:
         """Methods without privacy."""
-        asked = (m for m in self.methods if not registry.get(m).private)
+        asked = (m for m in self.methods if not catalogue.get(m).private)
         return tuple(dict.fromkeys((*asked, WITHOUT_PRIVACY)))
 
     def cells(self) -> Iterator[Cell]:
@@ -112,7 +112,7 @@ class Grid:
         """None where that serves the method better, and promises more."""
         if method.endswith(AS_PUBLISHED):
             return self.delta
-        best = registry.get(method).delta(load(network).schema(), epsilon)
+        best = catalogue.get(method).delta(load(network).schema(), epsilon)
         return self.delta if best else 0.0
 
     def command(self, output: str) -> str:
@@ -201,7 +201,7 @@ def _schema(network: Network) -> Schema:
 def _warm(method: str) -> None:
     """Run a method once on little, so that no clock counts what Python loads the first time."""
     name = method.removesuffix(AS_PUBLISHED)
-    epsilon = 1.0 if registry.get(name).private else None
+    epsilon = 1.0 if catalogue.get(name).private else None
     delta = None if epsilon is None else 1e-6
     cell = Cell(
         network="cancer", rows=WARM_ROWS, run=0, method=method, epsilon=epsilon, delta=delta

@@ -53,7 +53,7 @@ from privet.local.collector.tables import ORDERS, planned_worth
 from privet.local.device.channel import check_epsilon
 from privet.local.device.protocol import check_name
 from privet.local.device.recipes import probability
-from privet.methods import method as registry
+from privet.methods import catalogue
 from privet.methods.options import make_settings
 from privet.networks import load, tuebingen
 
@@ -130,7 +130,7 @@ class Grid:
         for protocol in self.protocols:
             check_name(protocol)
         for search in self.searches:
-            registry.get(search)
+            catalogue.get(search)
         for epsilon in (*self.epsilons, *self.paper_epsilons):
             check_epsilon(epsilon)
         for success in self.successes:
@@ -271,7 +271,7 @@ def _by_protocol(cell: Cell, given: Source) -> tuple[Graph, float]:
     wanted = LARGEST_SET if planned_worth(protocol, len(codes)) >= ORDERS[0] else 2
     largest = largest_set(protocol, wanted)  # without tables that the search will not look at
     release = told(protocol, heaped(protocol, reports), LeftOut(), largest)
-    method = registry.get(cell.method)
+    method = catalogue.get(cell.method)
     found = method.search(given.schema, (release,), make_settings(seed=cell.run))
     return found.graph, float(protocol.loss)
 

@@ -1,4 +1,8 @@
-"""What a search stands on: a judge of independences and a score of families, from evidence."""
+"""What a search stands on: a judge of independences and a score of families, from evidence.
+
+Sources of evidence make a basis (``methods/sources``), searches use it (``methods/searches``);
+neither needs to know the other.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from privet.errors import MethodError
-from privet.evidence.exact_tables import CountedTables
 from privet.evidence.moments import MomentEvidence
-from privet.evidence.replicas import table_replicas
-from privet.evidence.tables import TableEvidence
-from privet.independence.exact_tables import CountedJudge
-from privet.independence.fisher_z import MomentJudge
-from privet.independence.tables import TableJudge
-from privet.methods.method import Settings
-from privet.methods.sources.tables import needs_counts
-from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
-from privet.scores import gaussian
-from privet.scores import tables as exact_tables
 from privet.scores.families import Families
 from privet.scores.noisy_tables import NoisyTables
 from privet.search.constraints import Constraints
@@ -32,36 +24,30 @@ from privet.search.weighed_pc import skeleton
 
 Question = tuple[int, ...]
 Answer = Callable[[Indices], Floats]
-
-# The scores that each kind of evidence serves; the first is the one of "auto".
-SCORES: dict[str, tuple[str, ...]] = {
-    "tables": (),
-    "moments": ("bic", "bge"),
-    "counts": ("bic", "bdeu"),
-}
-NEEDS = {
-    "bic": "exact tables or moments",
-    "bdeu": "exact tables of categories (ges, mmhc, exact or mcmc with --no-privacy)",
-    "bge": "moments of numeric columns (moment-ges, say)",
-}
+# Makes a judge that answers for so many replicas of the evidence at once, a row for each.
+Stack = Callable[[int, np.random.Generator], Judge]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ground:
+class Basis:
     """``local`` is None where noise is shared between families, so that there is no likelihood:
     then scores are made from tests, and hold among the edges that tests have found.
 
-    ``replicas`` makes grounds that might have been measured instead; ``near`` are the pairs that
-    a search on a replica need look at, since the others were dropped without doubt. ``moments``
-    is there for searches that fit weights to a covariance."""
+    ``replicas`` makes bases that might have been measured instead, if that can be said; ``near``
+    are the pairs that a search on a replica need look at, since the others were dropped without
+    doubt. ``moments`` is there for searches that fit weights to a covariance. ``widest`` is the
+    size of the largest separators for which there is evidence, if it bounds them; ``notes`` say
+    what a reader should know of it."""
 
     judge: Judge
     gains: Gains
     local: Locals | None
-    replicas: Callable[[int, np.random.Generator], Iterator[Ground]]
-    heard: Heard
+    listener: Listener
+    replicas: Callable[[int, np.random.Generator], Replicas] | None = None
     near: Bools | None = None
     moments: MomentEvidence | None = None
+    widest: int | None = None
+    notes: tuple[str, ...] = ()
 
     def families(self, schema: Schema, max_order: int) -> tuple[Locals, Constraints]:
         """Local scores, and the arrows among which they hold."""
@@ -92,6 +78,16 @@ class Ground:
         return known if self.near is None else within(known, self.near)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Replicas:
+    """Evidence as it might have come out instead: one ``judge`` answers for all replicas at once,
+    and ``each`` is a basis of its own. ``near`` are the pairs that need be looked at."""
+
+    judge: Judge
+    each: Iterator[Basis]
+    near: Bools | None
+
+
 def within(constraints: Constraints, pairs: Bools) -> Constraints:
     """The same knowledge, but only these pairs (and required ones) may be joined."""
     kept = pairs | constraints.required
@@ -100,54 +96,13 @@ def within(constraints: Constraints, pairs: Bools) -> Constraints:
     )
 
 
-def check_score(kind: str, settings: Settings) -> None:
-    """Refuse a score that this kind of evidence cannot give."""
-    served = ("auto", *SCORES[kind])
-    if settings.score not in served:
-        if settings.score not in NEEDS:
-            raise MethodError(
-                f"there is no score {settings.score!r}; choose auto, {', '.join(NEEDS)}"
-            )
-        raise MethodError(
-            f"--score {settings.score} needs {NEEDS[settings.score]}, but this method has "
-            f"{_what(kind)}; use {' or '.join(served)}"
-        )
-    if settings.penalty != 1 and _named(kind, settings) != "bic":
-        raise MethodError(
-            f"--penalty is {settings.penalty:g}, but only BIC has one, and this search uses "
-            f"{_named(kind, settings)}; leave --penalty away"
-            + (" and use --alpha, which keeps fewer edges when smaller" if kind == "tables" else "")
-        )
-
-
-def check_parents(schema: Schema, most: int | None) -> None:
-    """Refuse a bound on parents that knowledge exceeds."""
-    required = [effect for _, effect in schema.knowledge.required]
-    for effect in sorted(set(required)):
-        if most is not None and required.count(effect) > most:
-            raise MethodError(
-                f"knowledge requires {required.count(effect)} parents of {effect!r}, but at most "
-                f"{most} are allowed; raise --max-parents, or require fewer"
-            )
-
-
-def _named(kind: str, settings: Settings) -> str:
-    if settings.score != "auto":
-        return settings.score
-    return SCORES[kind][0] if SCORES[kind] else "Bayes factors of tests"
-
-
-def _what(kind: str) -> str:
-    return {"tables": "noisy interactions", "moments": "moments", "counts": "exact tables"}[kind]
-
-
-class Heard:
-    """Counts the questions asked, and remembers the lowest answer about each pair; ``found`` are
+class Listener:
+    """Counts the questions asked, and remembers the lowest answer about each pair; ``joined`` are
     the pairs that the search joined in the end."""
 
     def __init__(self) -> None:
         self.count = 0
-        self.found: Bools | None = None
+        self.joined: Bools | None = None
         self._lowest: dict[tuple[int, int], float] = {}
 
     def by(self, answer: Answer) -> Answer:
@@ -179,7 +134,7 @@ class Heard:
         near = ~np.eye(size, dtype=bool)
         for (x, y), value in self._lowest.items():
             near[x, y] = near[y, x] = value > DOUBT
-        return near if self.found is None else near | self.found
+        return near if self.joined is None else near | self.joined
 
 
 class Chorus:
@@ -210,108 +165,43 @@ class _Voices:
     margins: Answer
 
 
-def on_tables(
-    schema: Schema,
-    releases: tuple[Release, ...],
-    settings: Settings,
-    counted: CountedTables | None = None,
-) -> Ground:
-    """Interactions: Bayes factors that know the noise; with exact ones go tables, if any test
-    has more columns given than interactions serve."""
-    evidence = TableEvidence.from_releases(schema, schema.names, releases)
-    return _tables(evidence, settings.level(len(schema.columns)), counted)
+def on_tests(judge: Judge, stack: Stack, size: int) -> Basis:
+    """Evidence that answers tests: what a family is worth is put together from these."""
+    listener = Listener()
+    margins = listener.by(judge.margins)
 
+    def replicas(count: int, rng: np.random.Generator) -> Replicas:
+        near, together = listener.near(size), stack(count, rng)
+        return Replicas(judge=together, each=_voices(together, count, near), near=near)
 
-def _judge(
-    evidence: TableEvidence,
-    few: TableJudge,
-    counted: CountedTables | None,
-    rng: np.random.Generator | None = None,
-) -> TableJudge | CountedJudge:
-    return few if counted is None else CountedJudge(evidence, counted, few, rng)
-
-
-def _tables(evidence: TableEvidence, alpha: float, counted: CountedTables | None) -> Ground:
-    judge, heard = _judge(evidence, TableJudge(evidence, alpha), counted), Heard()
-    margins = heard.by(judge.margins)
-
-    def replicas(count: int, rng: np.random.Generator) -> Iterator[Ground]:
-        near, stack = heard.near(len(evidence.names)), table_replicas(evidence, count, rng)
-        own = None if counted is None else rng.spawn(1)[0]
-        together = _judge(evidence, TableJudge(stack, alpha), counted, own)
-        margins = Chorus(together.margins)
-        strengths = together.strengths()
-        for r in range(count):
-            yield Ground(
-                judge=_Voices(partial(strengths.__getitem__, r), margins.voice(r)),
-                gains=NoisyTables(margins.voice(r)).gains,
-                local=None,
-                replicas=_no_replicas,
-                heard=Heard(),
-                near=near,
-            )
-
-    return Ground(
+    return Basis(
         judge=_Voices(judge.strengths, margins),
         gains=NoisyTables(margins).gains,
         local=None,
+        listener=listener,
         replicas=replicas,
-        heard=heard,
     )
 
 
-def _no_replicas(_count: int, _rng: np.random.Generator) -> Iterator[Ground]:
-    return iter(())
+def _voices(together: Judge, count: int, near: Bools | None) -> Iterator[Basis]:
+    answers, strengths = Chorus(together.margins), together.strengths()
+    for r in range(count):
+        margins = answers.voice(r)
+        yield Basis(
+            judge=_Voices(partial(strengths.__getitem__, r), margins),
+            gains=NoisyTables(margins).gains,
+            local=None,
+            listener=Listener(),
+            near=near,
+        )
 
 
-def on_moments(releases: tuple[Release, ...], settings: Settings) -> Ground:
-    """Moments, noisy or exact: Gaussian scores of as many rows as would know as much."""
-    return _moments(MomentEvidence.from_releases(releases), settings)
-
-
-def _moments(evidence: MomentEvidence, settings: Settings) -> Ground:
-    score = (
-        gaussian.bge(evidence)
-        if settings.score == "bge"
-        else gaussian.gaussian_bic(evidence, settings.penalty)
+def on_scores(judge: Judge, score: Families) -> Basis:
+    """Evidence that scores families by itself, and a judge for searches that test."""
+    listener = Listener()
+    return Basis(
+        judge=_Voices(judge.strengths, listener.by(judge.margins)),
+        gains=listener.by(score.gains),
+        local=listener.scored(score.local),
+        listener=listener,
     )
-
-    heard = Heard()
-
-    def replicas(count: int, rng: np.random.Generator) -> Iterator[Ground]:
-        near, stack = heard.near(len(evidence.names)), evidence.replicas(count, rng)
-        for r in range(count):
-            yield replace(_moments(gaussian.replica(stack, r), settings), near=near)
-
-    judge = MomentJudge(evidence, settings.level(len(evidence.names)))
-    return replace(_heard(judge, score, heard, replicas), moments=evidence)
-
-
-def _heard(
-    judge: Judge,
-    score: Families,
-    heard: Heard,
-    replicas: Callable[[int, np.random.Generator], Iterator[Ground]],
-) -> Ground:
-    return Ground(
-        judge=_Voices(judge.strengths, heard.by(judge.margins)),
-        gains=heard.by(score.gains),
-        local=heard.scored(score.local),
-        replicas=replicas,
-        heard=heard,
-    )
-
-
-def on_counts(
-    schema: Schema, releases: tuple[Release, ...], counted: CountedTables, settings: Settings
-) -> Ground:
-    """Exact tables of any columns, and exact interactions for the judge; no replicas."""
-    evidence = TableEvidence.from_releases(schema, schema.names, releases)
-    score: Families = (
-        exact_tables.bdeu(counted)
-        if settings.score == "bdeu"
-        else exact_tables.bic(counted, settings.penalty)
-    )
-    few = TableJudge(evidence, settings.level(len(schema.columns)))
-    judge = _judge(evidence, few, counted if needs_counts(settings) else None)
-    return _heard(judge, score, Heard(), _no_replicas)

@@ -4,14 +4,81 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
 from privet.errors import MethodError
-from privet.methods.method import Settings
+from privet.evidence.prior import default_level
 from privet.schema.model import did_you_mean
 
 OnStep = Callable[[str, float], None]
+
+# Options that only some methods use; a method lists its own in ``uses``.
+SPECIAL = (
+    "score",
+    "penalty",
+    "max_parents",
+    "sparsity",
+    "threshold",
+    "statistic",
+    "cap",
+    "subsample",
+    "beta1",
+    "beta2",
+    "steps",
+    "schedule",
+)
+
+
+def _say_nothing(_what: str, _share: float) -> None:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Public choices; none of them touches the privacy promise.
+
+    ``score`` (auto, bic, bdeu, bge), ``penalty`` (of BIC, 1 as defined) and ``max_parents`` are
+    for searches that score families; ``sparsity`` and ``threshold`` (of a weight) for those that
+    fit weights. For searches that ask the vault one question after another: ``statistic`` is
+    what they ask for, ``cap`` how often they may (by their own count), ``subsample`` the share
+    of rows that they look at, ``beta1`` and ``beta2`` the band of doubt of CURATE, ``steps`` and
+    ``schedule`` how often a gradient is asked for and how the budget grows over these.
+
+    ``orient_pairs`` is the share of the budget that is kept for pairs of numeric columns which
+    the search joins without a direction.
+    """
+
+    alpha: float | None = None
+    max_order: int = 2
+    score: str = "auto"
+    penalty: float = 1.0
+    max_parents: int | None = None
+    sparsity: float | None = None
+    threshold: float | None = None
+    statistic: str = "auto"
+    cap: int | None = None
+    subsample: float | None = None
+    beta1: float = 0.1
+    beta2: float = 0.1
+    steps: int | None = None
+    schedule: str = "multiplicative"
+    orient_pairs: float | None = None
+    seed: int = 0
+    replicas: int = 20
+    on_step: Callable[[str, float], None] = _say_nothing
+
+    def level(self, columns: int) -> float:
+        """The Bayes factor for an edge must exceed 1/level: as asked for, or the odds that two
+        columns are joined if each has about two neighbours."""
+        return self.alpha if self.alpha is not None else default_level(columns)
+
+    def special(self) -> dict[str, Any]:
+        """Those of the special options that differ from their defaults."""
+        given = {name: getattr(self, name) for name in SPECIAL}
+        return {name: value for name, value in given.items() if value != getattr(Settings, name)}
+
 
 # Whole numbers from some one on, numbers between two, and names, which the method knows.
 WHOLE = {"max_order": 0, "max_parents": 1, "cap": 1, "steps": 1, "seed": 0}

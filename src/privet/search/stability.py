@@ -9,7 +9,6 @@ and again with the answers, which are found for all replicas together.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
@@ -27,33 +26,6 @@ DOUBT = -1.5
 RESTARTS = 3
 
 Step = TypeVar("Step")
-
-
-@dataclass
-class Witness:
-    """Asks a judge, counts the questions, and remembers the lowest margin of each pair."""
-
-    judge: Judge
-    lowest: dict[tuple[int, int], float] = field(default_factory=dict)
-    tests: int = 0
-
-    def strengths(self) -> Floats:
-        return self.judge.strengths()
-
-    def margins(self, questions: Indices) -> Floats:
-        answers = self.judge.margins(questions)
-        self.tests += len(questions)
-        for (x, y), margin in zip(questions[:, :2].tolist(), answers.tolist(), strict=True):
-            self.lowest[x, y] = min(margin, self.lowest.get((x, y), margin))
-        return answers
-
-    def doubtful(self, found: Bools) -> Bools:
-        """The edges found, and those that were dropped with doubt."""
-        out = found | found.T
-        for (x, y), margin in self.lowest.items():
-            if margin > DOUBT:
-                out[x, y] = out[y, x] = True
-        return out
 
 
 def replicated(

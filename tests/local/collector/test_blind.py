@@ -15,7 +15,7 @@ from privet.local import Randomizer, plan_protocol
 from privet.local.collector.collect import collect
 from privet.local.collector.correlations import LocalCorrelations
 from privet.local.collector.partial_correlations import LocalNumberJudge
-from privet.methods import method as registry
+from privet.methods import catalogue
 from privet.methods.options import make_settings
 from privet.methods.sources import reports as local
 from privet.privacy.queries.tables import Release
@@ -53,7 +53,7 @@ def test_columns_on_one_side_are_left_alone(epsilon: float) -> None:
         pairs = judge.margins(np.array([[0, 1], [0, 2], [2, 3]]))
         assert (pairs[..., 0] > 0).all() and (pairs[..., 1:] < 0).all()
         assert np.isposinf(judge.margins(np.array([[0, 1, 2], [0, 1, 3]]))).all()
-    found = registry.get("local-pc").search(SCHEMA, (release(epsilon),), make_settings(seed=1))
+    found = catalogue.get("local-pc").search(SCHEMA, (release(epsilon),), make_settings(seed=1))
     assert found.graph.skeleton() == {frozenset("ab")}
     assert any("'low', 'high'" in note for note in found.notes)
 

@@ -19,15 +19,15 @@ from privet.local.collector.correlations import LocalCorrelations
 from privet.local.collector.counts import LeftOut
 from privet.local.collector.plan import plan_local
 from privet.local.collector.tables import LocalEvidence
-from privet.methods import method as registry
-from privet.methods.method import Settings
+from privet.methods import catalogue
+from privet.methods.options import Settings
 from privet.methods.sources import reports as local
 from privet.networks import load, random_linear_gaussian
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
 from tests.helpers.reports import releases, schema_of
 
-LOCAL = [m.name for m in registry.available() if m.evidence == "reports"]
+LOCAL = [m.name for m in catalogue.available() if m.evidence == "reports"]
 
 
 def reported(protocol: Protocol, codes: np.ndarray) -> Release:
@@ -62,7 +62,7 @@ def test_all_searches_are_there() -> None:
 @pytest.mark.parametrize("data", [words, numbers], ids=["words", "numbers"])
 def test_a_search_finds_what_is_there(name: str, data) -> None:  # type: ignore[no-untyped-def]
     schema, release = data()
-    method = registry.get(name)
+    method = catalogue.get(name)
     method.check(schema, Settings())
     found = method.search(schema, (release,), Settings())
     assert found.graph.kind == method.graph and found.graph.nodes == schema.names
@@ -77,7 +77,7 @@ def test_the_graph_is_right_where_evidence_is_plenty() -> None:
     codes = model.sample(100_000, np.random.default_rng(4))
     rows = np.stack([codes[name] for name in model.names], axis=1).astype(np.int64)
     release = reported(plan_protocol(model.schema(), 8), rows)
-    found = registry.get("local-pc").search(model.schema(), (release,), Settings(replicas=0))
+    found = catalogue.get("local-pc").search(model.schema(), (release,), Settings(replicas=0))
     assert compare(model.graph(), found.graph).skeleton_f1 > 0.9
     assert found.notes == ()
 
@@ -89,7 +89,7 @@ def test_knowledge_is_honoured(name: str) -> None:
         required=frozenset({("Pollution", "Xray")}), forbidden=frozenset({("Smoker", "Cancer")})
     )
     schema = replace(schema, knowledge=known)
-    graph = registry.get(name).search(schema, (release,), Settings(replicas=2)).graph
+    graph = catalogue.get(name).search(schema, (release,), Settings(replicas=2)).graph
     edge = graph.edge("Pollution", "Xray")
     assert edge is not None and (edge.source, edge.mark) == ("Pollution", "-->")
     edge = graph.edge("Smoker", "Cancer")
@@ -100,10 +100,10 @@ def test_little_evidence_means_small_separators_and_is_said() -> None:
     schema, release = words(2.0, 2_000)
     evidence = local.evidence_of((release,))
     assert local.order_of(evidence) == 0 and evidence.people_worth < 500
-    found = registry.get("local-pc").search(schema, (release,), Settings(replicas=0))
+    found = catalogue.get("local-pc").search(schema, (release,), Settings(replicas=0))
     assert any("separators of up to 0 column(s)" in note for note in found.notes)
     assert local.limited(evidence, Settings()).max_order == 0
-    none = registry.get("local-pc").search(*_almost_nothing(), Settings(replicas=0))
+    none = catalogue.get("local-pc").search(*_almost_nothing(), Settings(replicas=0))
     assert not none.graph.edges and any("no evidence on 'Pollution'" in n for n in none.notes)
 
 
@@ -114,13 +114,13 @@ def _almost_nothing() -> tuple[Schema, tuple[Release, ...]]:
 
 def test_the_level_is_its_own_and_may_be_given() -> None:
     schema, _ = words()
-    assert registry.get("local-pc").alpha(5) == local.level_of(schema, Settings()) == 0.4
+    assert catalogue.get("local-pc").alpha(5) == local.level_of(schema, Settings()) == 0.4
     assert local.level_of(schema, Settings(alpha=0.01)) == 0.01
 
 
 def test_what_cannot_be_done_is_refused() -> None:
     schema, release = words()
-    method = registry.get("local-pc")
+    method = catalogue.get("local-pc")
     with pytest.raises(MethodError, match="separators of 0 to 2"):
         method.check(schema, Settings(max_order=3))
     method.check(numbers()[0], Settings(max_order=3))
@@ -129,7 +129,7 @@ def test_what_cannot_be_done_is_refused() -> None:
     with pytest.raises(MethodError, match="holds no reports"):
         method.search(schema, (replace(release, query="rows"),), Settings())
     with pytest.raises(MethodError, match="--score"):
-        registry.get("local-ges").check(schema, Settings(score="bdeu"))
+        catalogue.get("local-ges").check(schema, Settings(score="bdeu"))
 
 
 def test_a_certificate_can_say_all_there_is_to_say() -> None:
@@ -193,7 +193,7 @@ def test_a_plan_is_kept() -> None:
     joint = (1 - line.effect) * even + line.effect * np.eye(3) / 3  # Cramér's V is the share
     protocol = plan_protocol(schema, 2, "one-pair")
     found = releases(protocol, joint, people, 400, np.random.default_rng(3))
-    bar = registry.get("local-pc").alpha(2)
+    bar = catalogue.get("local-pc").alpha(2)
     shown = sum(
         local.judge_of(LocalEvidence.from_release(one), bar).margins(np.array([[0, 1]]))[0] > 0
         for one in found

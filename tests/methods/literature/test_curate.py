@@ -25,7 +25,7 @@ from privet.methods.literature import curate
 from privet.methods.literature.bars import MARGINS, Bars
 from privet.methods.literature.curate_budgets import COIN, allocate
 from privet.methods.literature.decisions import read
-from privet.methods.method import Settings
+from privet.methods.options import Settings
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import Laplace
 from privet.privacy.queries.dependence import UNIT, Dependence

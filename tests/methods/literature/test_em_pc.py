@@ -20,10 +20,10 @@ import privet
 from privet.errors import MethodError
 from privet.graph.knowledge import Knowledge
 from privet.graph.metrics import compare
-from privet.methods import method as registry
+from privet.methods import catalogue
 from privet.methods.literature import em_pc
 from privet.methods.literature.decisions import Separation, read
-from privet.methods.method import Settings
+from privet.methods.options import Settings
 from privet.networks import load
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import Exact, Select
@@ -284,7 +284,7 @@ def test_knowledge_is_not_paid_for() -> None:
     found = em_pc.measure(Told(schema, choose), Settings())  # type: ignore[arg-type]
     assert "ab" not in asked and "ac" not in asked and {"ad", "bc", "bd", "cd"} == set(asked)
     assert separations(found) == {(0, 3), (1, 2), (1, 3), (2, 3)}
-    graph = registry.get("em-pc").search(schema, found, Settings()).graph
+    graph = catalogue.get("em-pc").search(schema, found, Settings()).graph
     assert [str(edge) for edge in graph.edges] == ["a --> b"]
 
 
@@ -338,7 +338,7 @@ def test_what_it_cannot_do_is_refused_with_the_fix(
     schema: Schema, asked: Settings, what: str
 ) -> None:
     with pytest.raises(MethodError, match=what):
-        registry.get("em-pc").serve(schema, 0.0, asked)
+        catalogue.get("em-pc").serve(schema, 0.0, asked)
 
 
 # --- what it finds ---------------------------------------------------------------------------

@@ -14,9 +14,9 @@ from scipy.stats import norm
 import privet
 from privet.errors import MethodError
 from privet.evidence.whole_table import _margins, interactions
-from privet.methods import method as registry
+from privet.methods import catalogue
 from privet.methods.literature import lap_table
-from privet.methods.method import Settings
+from privet.methods.options import Settings
 from privet.networks import load
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import Exact, laplace_variance
@@ -137,7 +137,7 @@ def test_a_domain_that_is_too_large_is_refused_with_its_size(
     schema = load("child").schema("child")
     cells = int(np.prod([float(column.cardinality) for column in schema.columns]))
     with pytest.raises(MethodError, match=rf"{cells} cells.*{lap_table.MOST_CELLS}.*merge levels"):
-        registry.get("lap-table").serve(schema, 0.0, Settings())
+        catalogue.get("lap-table").serve(schema, 0.0, Settings())
 
 
 def test_margins_of_a_table_as_large_as_allowed_are_quick() -> None:

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 import privet
 from privet.errors import EvidenceError, MethodError
 from privet.graph.knowledge import Knowledge
+from privet.methods.catalogue import get
 from privet.methods.literature import noleaks
 from privet.methods.literature import weights as evidence
 from privet.methods.literature.descent import CONSTANT, Looks, descend, fitted
 from privet.methods.literature.weights import GRID, Weights
-from privet.methods.method import Settings, get
+from privet.methods.options import Settings
 from privet.privacy.ledger.conversion import rho_for
 from privet.privacy.queries.gradient import WEIGHT
 from privet.results.saved import load, to_json

@@ -17,9 +17,9 @@ from scipy.stats import norm
 
 import privet
 from privet.errors import MethodError, SchemaError
-from privet.methods import method as registry
+from privet.methods import catalogue
 from privet.methods.literature import priv_pc_star
-from privet.methods.method import Settings
+from privet.methods.options import Settings
 from privet.networks import LinearGaussian
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import laplace_variance
@@ -270,4 +270,4 @@ def test_what_it_cannot_do_is_refused_before_a_row_is_read(
     mixed = replace(CHAIN.schema(), columns=(*CHAIN.schema().columns, kind))
     for schema in (mixed, CHAIN.schema()):
         with pytest.raises(MethodError, match=r"categorical|max-order"):
-            registry.get("priv-pc-star").serve(schema, 0.0, Settings(max_order=99))
+            catalogue.get("priv-pc-star").serve(schema, 0.0, Settings(max_order=99))

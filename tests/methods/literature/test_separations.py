@@ -21,7 +21,7 @@ from privet.graph.knowledge import Knowledge
 from privet.graph.meek import cpdag
 from privet.methods.literature.decisions import Separation, read, told
 from privet.methods.literature.separations import search
-from privet.methods.method import Settings
+from privet.methods.options import Settings
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.queries.tables import Counts
 from privet.results.saved import Saved, load, to_json

@@ -25,7 +25,7 @@ from privet.methods.literature import priv_pc, svt_pc
 from privet.methods.literature.bars import MARGINS, Bars
 from privet.methods.literature.decisions import Separation, read
 from privet.methods.literature.walk import Walk
-from privet.methods.method import Settings
+from privet.methods.options import Settings
 from privet.privacy import mechanisms
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import AboveThreshold

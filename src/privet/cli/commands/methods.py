@@ -42,7 +42,7 @@ def add(parsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from privet.methods.method import available
+    from privet.methods.catalogue import available
     from privet.pairs import way as registry
 
     methods = [method for method in available() if args.group in (None, _group(method))]

@@ -17,7 +17,7 @@ from privet.errors import MethodError
 from privet.methods.literature.critical_values import Margins, level
 from privet.methods.literature.decisions import told
 from privet.methods.literature.walk import Places, Walk
-from privet.methods.method import Settings
+from privet.methods.options import Settings
 from privet.privacy.queries.dependence import STATISTICS, UNIT, Dependence, bound
 from privet.privacy.queries.tables import MOST_CELLS, Release, Tables
 from privet.schema.model import Schema

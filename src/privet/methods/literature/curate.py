@@ -29,7 +29,8 @@ from privet.methods.literature.bars import Bars
 from privet.methods.literature.curate_budgets import allocate
 from privet.methods.literature.decisions import told
 from privet.methods.literature.walk import Places, Walk
-from privet.methods.method import Method, Published, Settings
+from privet.methods.method import Method, Published
+from privet.methods.options import Settings
 from privet.privacy.queries.tables import Release
 from privet.trust import subsample
 from privet.trust.central import Curator

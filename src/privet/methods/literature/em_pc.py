@@ -31,7 +31,8 @@ from privet.methods.literature.bars import Bars
 from privet.methods.literature.critical_values import Margins
 from privet.methods.literature.decisions import told
 from privet.methods.literature.walk import Places, Walk
-from privet.methods.method import Method, Published, Settings
+from privet.methods.method import Method, Published
+from privet.methods.options import Settings
 from privet.privacy.queries import distance as distance_query
 from privet.privacy.queries.dependence import STATISTICS, Removals
 from privet.privacy.queries.distance import Distances, DistantRemovals

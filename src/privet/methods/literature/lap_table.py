@@ -13,9 +13,12 @@ from __future__ import annotations
 from privet.errors import MethodError
 from privet.evidence.planned_noise import MOST_CELLS, cells
 from privet.methods.literature.as_published import lap_table as published
-from privet.methods.method import Method, Published, Settings, no_delta
-from privet.methods.searches import interaction_pc
+from privet.methods.method import Finding, Method, Published, no_delta
+from privet.methods.options import Settings
+from privet.methods.search import run
+from privet.methods.searches.pc import PC
 from privet.methods.sources import tables
+from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
 
 
@@ -29,6 +32,10 @@ def check(schema: Schema, settings: Settings) -> None:
         )
 
 
+def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Finding:
+    return run(PC, tables.basis(schema, releases, settings), schema, settings)
+
+
 METHODS = (
     Method(
         name="lap-table",
@@ -40,7 +47,7 @@ METHODS = (
         evidence="tables",
         check=check,
         measure=tables.measure_whole,
-        search=interaction_pc.search,
+        search=search,
         delta=no_delta,
         published=Published(measure=published.measure, why=published.WHY),
     ),

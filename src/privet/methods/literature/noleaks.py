@@ -30,9 +30,10 @@ from privet.methods.literature import weights as evidence
 from privet.methods.literature.as_published import gradient as published
 from privet.methods.literature.descent import CONSTANT, descend
 from privet.methods.literature.weights import Weights
-from privet.methods.method import Method, Published, Searched, Settings
+from privet.methods.method import Finding, Method, Published
+from privet.methods.options import Settings
+from privet.methods.search import marked
 from privet.methods.searches.notears import NOTE
-from privet.methods.searches.pc_confidence import marked
 from privet.privacy.queries.gradient import FINE, Gradient
 from privet.privacy.queries.moments import Locations
 from privet.privacy.queries.tables import Integers, Release, Tables
@@ -206,7 +207,7 @@ def _middle(counts: Integers, noise: float) -> tuple[float, float]:
     return mean, sqrt(max(variance, rare, NARROWEST**2))
 
 
-def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Searched:
+def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Finding:
     release = next((one for one in releases if isinstance(one.query, Weights)), None)
     if release is None:
         raise EvidenceError(
@@ -228,7 +229,7 @@ def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) ->
     constraints = Constraints.of(schema.names, schema.knowledge)
     arrows = without_circles(np.where(counts, own, 0.0), 0.0, constraints).arrows
     graph = marked(Graph.from_matrix(schema.names, arrows, "dag"), schema.knowledge)
-    return Searched(
+    return Finding(
         graph=graph, tests=kind.steps, notes=(NOTE,) if schema.has_moments else (NOTE, LEVELS)
     )
 

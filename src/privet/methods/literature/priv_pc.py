@@ -20,7 +20,8 @@ from privet.methods.literature.as_published import sieve as published
 from privet.methods.literature.bars import Bars
 from privet.methods.literature.decisions import told
 from privet.methods.literature.walk import Walk
-from privet.methods.method import Method, Published, Settings
+from privet.methods.method import Method, Published
+from privet.methods.options import Settings
 from privet.privacy.queries.tables import Release
 from privet.trust import subsample
 from privet.trust.central import Curator

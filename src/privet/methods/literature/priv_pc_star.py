@@ -19,9 +19,12 @@ import numpy as np
 
 from privet.evidence.moments import Floats, MomentEvidence, repaired
 from privet.evidence.prior import EFFECTS
+from privet.methods.basis import on_tests
 from privet.methods.literature.as_published import priv_pc_star as published
-from privet.methods.method import Method, Published, Searched, Settings, no_delta
-from privet.methods.searches.pc_confidence import weighed_search
+from privet.methods.method import Finding, Method, Published, no_delta
+from privet.methods.options import Settings
+from privet.methods.search import run
+from privet.methods.searches.pc import PC
 from privet.methods.sources import moments
 from privet.privacy.queries.box_moments import GRID, BoxMoments, matrix
 from privet.privacy.queries.tables import Release
@@ -40,14 +43,15 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     return (curator.laplace(query, Fraction(1)),)
 
 
-def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Searched:
+def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Finding:
     found = evidence(schema, releases[0])
     alpha = settings.level(len(schema.columns))
 
-    def replicas(count: int, rng: np.random.Generator) -> BoxJudge:
+    def stack(count: int, rng: np.random.Generator) -> BoxJudge:
         return BoxJudge(found.replicas(count, rng), alpha)
 
-    return weighed_search(BoxJudge(found, alpha), replicas, schema, settings)
+    basis = on_tests(BoxJudge(found, alpha), stack, len(schema.columns))
+    return run(PC, basis, schema, settings)
 
 
 def evidence(schema: Schema, release: Release) -> MomentEvidence:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from privet.methods.literature.decisions import Decisions, Separation, read
-from privet.methods.method import Searched, Settings
-from privet.methods.searches.pc_confidence import closed, marked
+from privet.methods.method import Finding
+from privet.methods.options import Settings
+from privet.methods.search import closed, marked
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
 from privet.search.colliders import orient, unshielded
@@ -18,7 +19,7 @@ from privet.search.constraints import Constraints
 from privet.search.pc import Skeleton, complete
 
 
-def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Searched:
+def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Finding:
     """The CPDAG of the pairs that were not separated, with colliders where the middle of three
     is not in what separated its ends."""
     release = next(r for r in releases if isinstance(r.query, Decisions))
@@ -30,7 +31,7 @@ def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) ->
     rng = np.random.default_rng(settings.seed)
     arrows = orient(found.adjacent, triples, weights, allowed=constraints.allowed, rng=rng)
     graph = marked(closed(arrows, schema), schema.knowledge)
-    return Searched(graph=graph, tests=release.query.tests)
+    return Finding(graph=graph, tests=release.query.tests)
 
 
 def skeleton(separations: tuple[Separation, ...], constraints: Constraints) -> Skeleton:

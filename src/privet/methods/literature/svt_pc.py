@@ -17,7 +17,8 @@ from privet.methods.literature import bars as sequential
 from privet.methods.literature import separations as decided
 from privet.methods.literature.as_published import sieve as published
 from privet.methods.literature.decisions import told
-from privet.methods.method import Method, Published, Settings
+from privet.methods.method import Method, Published
+from privet.methods.options import Settings
 from privet.privacy.queries.tables import Release
 from privet.trust.central import Curator
 

@@ -6,11 +6,10 @@ import numpy as np
 
 from privet.errors import MethodError
 from privet.graph.graph import Graph
-from privet.methods.basis import Ground, check_parents
-from privet.methods.method import Settings
-from privet.methods.searches.family import Family
+from privet.methods.basis import Basis
+from privet.methods.options import Settings
+from privet.methods.search import Search, check_parents, closed
 from privet.methods.searches.mcmc import MAX_TESTED_PARENTS, climbed, with_probabilities
-from privet.methods.searches.pc_confidence import closed
 from privet.schema.model import Schema
 from privet.search.exact import MOST_COLUMNS, exact
 from privet.search.order_mcmc import order_mcmc
@@ -29,29 +28,30 @@ def check(schema: Schema, settings: Settings) -> None:
         check_parents(schema, MAX_PARENTS)
 
 
-def find(ground: Ground, schema: Schema, settings: Settings, rng: np.random.Generator) -> Graph:
+def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Generator) -> Graph:
     """On exact evidence a chain that starts from the best graph tells how probable each edge is."""
-    local, constraints = ground.families(schema, settings.max_order)
-    usual = MAX_PARENTS if ground.moments is None else MAX_NUMERIC_PARENTS
-    if ground.local is None:
+    local, constraints = basis.families(schema, settings.max_order)
+    usual = MAX_PARENTS if basis.moments is None else MAX_NUMERIC_PARENTS
+    if basis.local is None:
         usual = MAX_TESTED_PARENTS
     widest = usual if settings.max_parents is None else settings.max_parents
     best = exact(local, constraints, max_parents=widest)
-    if ground.noisy:  # replicas tell
+    if basis.noisy:  # replicas tell
         return closed(best, schema)
-    sampled = order_mcmc(local, best | best.T, constraints, rng, max_parents=widest)
+    chain = np.random.default_rng(settings.seed)
+    sampled = order_mcmc(local, best | best.T, constraints, chain, max_parents=widest)
     return with_probabilities(closed(best, schema), sampled)
 
 
-FAMILY = Family(
+EXACT = Search(
     name="exact",
     find=find,
     summary="the best graph of all, for up to 20 columns",
     cite="Silander, Myllymäki 2006",
     graph="cpdag",
-    scored=True,
+    needs="families",
     probable=True,
     again=climbed,
     check=check,
 )
-METHODS = (FAMILY.interaction(), FAMILY.moment(), FAMILY.plain())
+SEARCHES = (EXACT,)

@@ -8,16 +8,16 @@ import numpy as np
 
 from privet.graph.graph import Graph
 from privet.graph.pag import respects, to_graph
-from privet.methods.basis import Ground
-from privet.methods.method import Settings
-from privet.methods.searches.family import Family
+from privet.methods.basis import Basis
+from privet.methods.options import Settings
+from privet.methods.search import Search
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.search.fci import fci
 
 
 def find(
-    ground: Ground,
+    basis: Basis,
     schema: Schema,
     settings: Settings,
     _rng: np.random.Generator,
@@ -25,27 +25,25 @@ def find(
     faster: bool,
 ) -> Graph:
     constraints = Constraints.of(schema.names, schema.knowledge)
-    found = fci(ground.judge, constraints, max_order=settings.max_order, faster=faster)
+    found = fci(basis.judge, constraints, max_order=settings.max_order, faster=faster)
     respects(found.marks, schema.names, schema.knowledge)
     return to_graph(found.marks, schema.names)
 
 
-FCI = Family(
+FCI = Search(
     name="fci",
     find=partial(find, faster=False),
     summary="FCI: hidden common causes are allowed for",
     cite="Spirtes 2001; Zhang 2008",
     graph="pag",
+    needs="tests",
 )
-RFCI = Family(
+RFCI = Search(
     name="rfci",
     find=partial(find, faster=True),
     summary="RFCI: as FCI, with far fewer questions",
     cite="Colombo, Maathuis, Kalisch, Richardson 2012",
     graph="pag",
+    needs="tests",
 )
-METHODS = tuple(
-    method
-    for family in (FCI, RFCI)
-    for method in (family.interaction(), family.moment(), family.plain())
-)
+SEARCHES = (FCI, RFCI)

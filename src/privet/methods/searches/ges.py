@@ -9,25 +9,24 @@ from __future__ import annotations
 import numpy as np
 
 from privet.graph.graph import Graph
-from privet.methods.basis import Ground
-from privet.methods.method import Settings
-from privet.methods.searches.family import Family
-from privet.methods.searches.pc_confidence import closed
+from privet.methods.basis import Basis
+from privet.methods.options import Settings
+from privet.methods.search import Search, closed
 from privet.schema.model import Schema
 from privet.search.ges import ges
 
 
-def find(ground: Ground, schema: Schema, settings: Settings, _rng: np.random.Generator) -> Graph:
-    gains, constraints = ground.climbing(schema, settings.max_order)
+def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Generator) -> Graph:
+    gains, constraints = basis.climbing(schema, settings.max_order)
     return closed(ges(gains, constraints, max_parents=settings.max_parents), schema)
 
 
-FAMILY = Family(
+GES = Search(
     name="ges",
     find=find,
     summary="greedy equivalence search with forward, backward and turning steps",
     cite="Chickering 2002; Hauser, Bühlmann 2012; Ramsey et al. 2017",
     graph="cpdag",
-    scored=True,
+    needs="gains",
 )
-METHODS = (FAMILY.interaction(), FAMILY.moment(), FAMILY.plain())
+SEARCHES = (GES,)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from privet.errors import EvidenceError, KnowledgeError, MethodError
 from privet.graph.graph import Graph
-from privet.methods.method import Method, Searched, Settings
+from privet.methods.method import Finding, Method
+from privet.methods.options import Settings
+from privet.methods.search import marked
 from privet.methods.searches.causal_order import CausalOrder
-from privet.methods.searches.pc_confidence import marked
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
@@ -62,7 +63,7 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     return (curator.exact(_question(curator.schema)),)
 
 
-def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Searched:
+def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Finding:
     release = next((one for one in releases if isinstance(one.query, CausalOrder)), None)
     if release is None:
         raise EvidenceError(
@@ -79,7 +80,7 @@ def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) ->
                 f"the arrow {a!r} --> {b!r} is required, but the causal order in this evidence "
                 f"has {b!r} first; run lingam on the data with this knowledge"
             )
-    return Searched(graph=marked(graph, schema.knowledge), tests=0, notes=(NOTE,))
+    return Finding(graph=marked(graph, schema.knowledge), tests=0, notes=(NOTE,))
 
 
 METHODS = (

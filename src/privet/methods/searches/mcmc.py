@@ -13,10 +13,9 @@ import numpy as np
 
 from privet.graph.confidence import OPEN_MARKS
 from privet.graph.graph import Graph
-from privet.methods.basis import Ground
-from privet.methods.method import Settings
-from privet.methods.searches.family import Family
-from privet.methods.searches.pc_confidence import closed
+from privet.methods.basis import Basis
+from privet.methods.options import Settings
+from privet.methods.search import Search, closed
 from privet.schema.model import Schema
 from privet.search.order_mcmc import Sampled, order_mcmc
 from privet.search.stability import RESTARTS
@@ -27,27 +26,28 @@ MAX_NUMERIC_PARENTS = 6
 MAX_TESTED_PARENTS = 8  # where scores are made from tests, which need no table of all parents
 
 
-def find(ground: Ground, schema: Schema, settings: Settings, rng: np.random.Generator) -> Graph:
+def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Generator) -> Graph:
     """The search starts from the edges that tests find; on exact evidence confidence is posterior
     probability."""
-    local, constraints = ground.families(schema, settings.max_order)
+    local, constraints = basis.families(schema, settings.max_order)
     start = constraints.possible
-    if not ground.noisy:
-        start = skeleton(ground.judge, constraints, settings.max_order).adjacent
-    usual = MAX_PARENTS if ground.moments is None else MAX_NUMERIC_PARENTS
-    if ground.local is None:
+    if not basis.noisy:
+        start = skeleton(basis.judge, constraints, settings.max_order).adjacent
+    usual = MAX_PARENTS if basis.moments is None else MAX_NUMERIC_PARENTS
+    if basis.local is None:
         usual = MAX_TESTED_PARENTS
     widest = usual if settings.max_parents is None else settings.max_parents
-    sampled = order_mcmc(local, start, constraints, rng, max_parents=widest)
+    chain = np.random.default_rng(settings.seed)
+    sampled = order_mcmc(local, start, constraints, chain, max_parents=widest)
     return with_probabilities(closed(sampled.graph, schema), sampled)
 
 
-def climbed(ground: Ground, schema: Schema, settings: Settings, rng: np.random.Generator) -> Graph:
+def climbed(basis: Basis, schema: Schema, settings: Settings, rng: np.random.Generator) -> Graph:
     """What is repeated on replicas: the same edges and colliders, by climbing instead of
     sampling, which takes a moment."""
-    constraints = ground.constraints(schema)
-    found = skeleton(ground.judge, constraints, settings.max_order)
-    return closed(arrows(ground.judge, found, constraints, rng, RESTARTS), schema)
+    constraints = basis.constraints(schema)
+    found = skeleton(basis.judge, constraints, settings.max_order)
+    return closed(arrows(basis.judge, found, constraints, rng, RESTARTS), schema)
 
 
 def with_probabilities(graph: Graph, sampled: Sampled) -> Graph:
@@ -62,14 +62,14 @@ def with_probabilities(graph: Graph, sampled: Sampled) -> Graph:
     return replace(graph, edges=tuple(edges))
 
 
-FAMILY = Family(
+MCMC = Search(
     name="mcmc",
     find=find,
     summary="iterative order MCMC",
     cite="Kuipers, Suter, Moffa 2022",
     graph="cpdag",
-    scored=True,
+    needs="families",
     probable=True,
     again=climbed,
 )
-METHODS = (FAMILY.interaction(), FAMILY.moment(), FAMILY.plain())
+SEARCHES = (MCMC,)

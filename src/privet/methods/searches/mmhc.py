@@ -5,26 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from privet.graph.graph import Graph
-from privet.methods.basis import Ground
-from privet.methods.method import Settings
-from privet.methods.searches.family import Family
-from privet.methods.searches.pc_confidence import closed
+from privet.methods.basis import Basis
+from privet.methods.options import Settings
+from privet.methods.search import Search, closed
 from privet.schema.model import Schema
 from privet.search.mmhc import mmhc
 
 
-def find(ground: Ground, schema: Schema, settings: Settings, _rng: np.random.Generator) -> Graph:
-    constraints = ground.constraints(schema)
-    return closed(mmhc(ground.judge, ground.gains, constraints, settings.max_order), schema)
+def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Generator) -> Graph:
+    constraints = basis.constraints(schema)
+    return closed(mmhc(basis.judge, basis.gains, constraints, settings.max_order), schema)
 
 
-FAMILY = Family(
+MMHC = Search(
     name="mmhc",
     find=find,
     summary="max-min parents and children by tests, then hill climbing among them",
     cite="Tsamardinos, Brown, Aliferis 2006",
     graph="cpdag",
-    scored=True,
+    needs="gains",
     bounded=False,
 )
-METHODS = (FAMILY.interaction(), FAMILY.moment(), FAMILY.plain())
+SEARCHES = (MMHC,)

@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 
 from privet.graph.graph import Graph
-from privet.methods.basis import Ground
-from privet.methods.method import Settings
-from privet.methods.searches.family import Family
+from privet.methods.basis import Basis
+from privet.methods.options import Settings
+from privet.methods.search import Search
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.search.dagma import dagma
@@ -25,41 +25,39 @@ NOTE = (
 
 
 def find(
-    ground: Ground,
+    basis: Basis,
     schema: Schema,
     settings: Settings,
     _rng: np.random.Generator,
     *,
     fit: Callable[..., Weighted],
 ) -> Graph:
-    assert ground.moments is not None
+    assert basis.moments is not None
     constraints = Constraints.of(schema.names, schema.knowledge)
     chosen = {"sparsity": settings.sparsity, "threshold": settings.threshold}
     given = {name: value for name, value in chosen.items() if value is not None}
-    found = fit(ground.moments.natural(), constraints, **given)
+    found = fit(basis.moments.natural(), constraints, **given)
     return Graph.from_matrix(schema.names, found.arrows, "dag")
 
 
-NOTEARS = Family(
+NOTEARS = Search(
     name="notears",
     find=partial(find, fit=notears),
     summary="NOTEARS: a linear model by continuous optimisation",
     cite="Zheng, Aragam, Ravikumar, Xing 2018",
     graph="dag",
-    weighs=True,
+    needs="weights",
     replicas=REPLICAS,
     notes=(NOTE,),
 )
-DAGMA = Family(
+DAGMA = Search(
     name="dagma",
     find=partial(find, fit=dagma),
     summary="DAGMA: as NOTEARS, by log determinants",
     cite="Bello, Aragam, Ravikumar 2022",
     graph="dag",
-    weighs=True,
+    needs="weights",
     replicas=REPLICAS,
     notes=(NOTE,),
 )
-METHODS = tuple(
-    method for family in (NOTEARS, DAGMA) for method in (family.moment(), family.plain())
-)
+SEARCHES = (NOTEARS, DAGMA)

@@ -14,15 +14,33 @@ filter enforces (``proofs/filter.md``).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from math import comb
 
+import numpy as np
+
 from privet.errors import MethodError
-from privet.evidence.moments import FINAL, LOCATION, SHAPE, locate, standardised, uncut, whitened
-from privet.methods.method import Settings
-from privet.methods.sources.tables import check_order
+from privet.evidence.moments import (
+    FINAL,
+    LOCATION,
+    SHAPE,
+    MomentEvidence,
+    locate,
+    standardised,
+    uncut,
+    whitened,
+)
+from privet.independence.fisher_z import MomentJudge
+from privet.methods.basis import Basis, Replicas, on_scores
+from privet.methods.options import Settings
+from privet.methods.search import Search, check_order
+from privet.methods.sources.source import NUMERIC, TESTS_AND_SCORES, Source
 from privet.privacy.queries.moments import Locations
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
+from privet.scores import gaussian
+from privet.search.protocols import Bools
 from privet.trust.central import Curator
 
 MOST_COLUMNS = 400
@@ -55,3 +73,51 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     rough = curator.release(standardised(names, centres, deviations), SHAPE)
     settings.on_step("measuring moments where they are round", 0.3)
     return located, rough, curator.release(whitened(rough), FINAL)
+
+
+def basis(
+    _schema: Schema, releases: tuple[Release, ...], settings: Settings, _search: Search
+) -> Basis:
+    """Gaussian scores of as many rows as would know as much, and tests that know the noise."""
+    return _on(MomentEvidence.from_releases(releases), settings)
+
+
+def _on(evidence: MomentEvidence, settings: Settings) -> Basis:
+    size = len(evidence.names)
+    alpha = settings.level(size)
+    score = (
+        gaussian.bge(evidence)
+        if settings.score == "bge"
+        else gaussian.gaussian_bic(evidence, settings.penalty)
+    )
+    alone = on_scores(MomentJudge(evidence, alpha), score)
+
+    def replicas(count: int, rng: np.random.Generator) -> Replicas:
+        near, stack = alone.listener.near(size), evidence.replicas(count, rng)
+        each = _each(stack, count, settings, near)
+        return Replicas(judge=MomentJudge(stack, alpha), each=each, near=near)
+
+    return replace(alone, replicas=replicas, moments=evidence)
+
+
+def _each(
+    stack: MomentEvidence, count: int, settings: Settings, near: Bools | None
+) -> Iterator[Basis]:
+    for r in range(count):
+        yield replace(_on(gaussian.replica(stack, r), settings), near=near)
+
+
+SOURCE = Source(
+    prefix="moment-",
+    phrase="on noisy second moments in round coordinates",
+    evidence="moments",
+    kinds=NUMERIC,
+    private=True,
+    needs_delta=True,
+    gives=TESTS_AND_SCORES | {"weights"},
+    check=lambda schema, settings, _search: check(schema, settings),
+    measure_for=lambda _search: measure,
+    basis=basis,
+    kind=lambda _schema, _search: "moments",
+    cite="second moments of Dwork, Talwar, Thakurta, Zhang 2014",
+)

@@ -7,9 +7,7 @@ for tables, ``local/collector/partial_correlations.py`` for numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import asdict, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,13 +18,14 @@ from privet.local.collector.counts import Reported
 from privet.local.collector.independence import FEWEST, LocalJudge
 from privet.local.collector.partial_correlations import LocalNumberJudge
 from privet.local.collector.tables import ORDERS, LocalEvidence, level, order_for
-from privet.methods.basis import Answer, Chorus, Ground, Heard
-from privet.methods.method import Settings
+from privet.methods.basis import Basis, on_tests
+from privet.methods.options import Settings
+from privet.methods.search import Search
+from privet.methods.sources.source import ALL_KINDS, Source
 from privet.privacy.ledger.conversion import float_up
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
-from privet.scores.noisy_tables import NoisyTables
-from privet.search.protocols import Floats, Judge
+from privet.search.protocols import Judge
 from privet.trust.central import Curator
 
 Evidence = LocalEvidence | LocalCorrelations
@@ -80,11 +79,6 @@ def order_of(evidence: Evidence) -> int:
     return order_for(evidence.people_worth, needed)
 
 
-def limited(evidence: Evidence, settings: Settings) -> Settings:
-    """The settings, with no larger separators than there is evidence for."""
-    return replace(settings, max_order=min(settings.max_order, order_of(evidence)))
-
-
 def notes(evidence: Evidence, settings: Settings) -> tuple[str, ...]:
     """What whoever reads the graph should know about the evidence."""
     found = []
@@ -117,55 +111,17 @@ def _blind(evidence: Evidence) -> tuple[Any, str]:
     return np.flatnonzero(evidence.law.worth(columns) < FEWEST), why
 
 
-@dataclass(frozen=True)
-class _Voices:
-    """A judge put together from its answers."""
+def basis(
+    schema: Schema, releases: tuple[Release, ...], settings: Settings, _search: Search
+) -> Basis:
+    """A judge that knows the noise of the reports, within what there is evidence for."""
+    evidence, alpha = evidence_of(releases), level_of(schema, settings)
 
-    strength: Floats
-    margins: Answer
+    def stack(count: int, rng: np.random.Generator) -> Judge:
+        return judge_of(evidence.stack(count, rng), alpha)
 
-    def strengths(self) -> Floats:
-        return self.strength
-
-
-def ground_on(evidence: Evidence, alpha: float) -> Ground:
-    """What a search stands on: a judge, and scores that are made from its answers."""
-    judge, heard = judge_of(evidence, alpha), Heard()
-    margins = heard.by(judge.margins)
-
-    def replicas(count: int, rng: np.random.Generator) -> Iterator[Ground]:
-        near, stack = heard.near(len(evidence.names)), judge_of(evidence.stack(count, rng), alpha)
-        answers, strengths = Chorus(stack.margins), stack.strengths()
-        for r in range(count):
-            yield Ground(
-                judge=_Voices(strengths[r], answers.voice(r)),
-                gains=NoisyTables(answers.voice(r)).gains,
-                local=None,
-                replicas=_no_replicas,
-                heard=Heard(),
-                near=near,
-            )
-
-    return Ground(
-        judge=_Voices(judge.strengths(), margins),
-        gains=NoisyTables(margins).gains,
-        local=None,
-        replicas=replicas,
-        heard=heard,
-    )
-
-
-def _no_replicas(_count: int, _rng: np.random.Generator) -> Iterator[Ground]:
-    return iter(())
-
-
-def replicas_of(evidence: Evidence, alpha: float) -> partial[Judge]:
-    """Makes judges of replicas."""
-    return partial(_replicas, evidence, alpha)
-
-
-def _replicas(evidence: Evidence, alpha: float, count: int, rng: np.random.Generator) -> Judge:
-    return judge_of(evidence.stack(count, rng), alpha)
+    alone = on_tests(judge_of(evidence, alpha), stack, len(evidence.names))
+    return replace(alone, widest=order_of(evidence), notes=notes(evidence, settings))
 
 
 def facts(release: Release) -> dict[str, Any]:
@@ -195,4 +151,20 @@ ASSUMPTIONS = (
     "each person sent one report; whoever sends another one, with fresh randomness, gives away the "
     "sum of both epsilons",
     "who took part, and how many did, is not protected, nor is what was asked of whom",
+)
+
+SOURCE = Source(
+    prefix="local-",
+    phrase="on randomised reports",
+    evidence=REPORTS,
+    kinds=ALL_KINDS,
+    private=True,
+    gives=frozenset({"tests", "gains"}),  # how well families can be scored was never measured
+    check=lambda schema, settings, _search: check(schema, settings),
+    measure_for=lambda _search: measure,
+    basis=basis,
+    kind=lambda _schema, _search: "tables",
+    cite="reports of Binkyte, Pinzón, Lestyán, Jung, Arcolezi, Palamidessi 2023",
+    scores=False,
+    alpha=level,
 )

@@ -27,10 +27,14 @@ from numpy.typing import NDArray
 from privet.errors import MethodError
 from privet.evidence.planned_noise import pure_is_quieter, whole_is_quieter
 from privet.evidence.prior import default_level
+from privet.evidence.replicas import table_replicas
 from privet.evidence.tables import TableEvidence, components_query
-from privet.independence.exact_tables import MEASURED
 from privet.independence.tables import TableJudge
-from privet.methods.method import USUAL_DELTA, Settings
+from privet.methods.basis import Basis, on_tests
+from privet.methods.method import USUAL_DELTA
+from privet.methods.options import Settings
+from privet.methods.search import Search
+from privet.methods.sources.source import ALL_KINDS, TESTS_AND_SCORES, Source
 from privet.privacy.ledger.conversion import Number
 from privet.privacy.queries.contrasts import GRID, contrasts
 from privet.privacy.queries.tables import Components, Release, Tables
@@ -55,30 +59,10 @@ def check(schema: Schema, settings: Settings) -> None:
             f"which serve separators of 0, 1 or 2 columns. {_dearer(schema, settings.max_order)}; "
             "use 0, 1 or 2"
         )
-    _check_tables(schema)
+    check_size(schema)
 
 
-def check_exact(schema: Schema, settings: Settings) -> None:
-    """Without privacy, tables of more columns can be counted."""
-    check_order(settings)
-    _check_tables(schema)
-
-
-def check_order(settings: Settings) -> None:
-    """Refuse larger separators than any search forms."""
-    if not 0 <= settings.max_order <= WIDEST:
-        raise MethodError(
-            f"--max-order is {settings.max_order}; separators are formed of the {WIDEST} strongest "
-            f"neighbours of a column, so there are no larger ones; use 0 to {WIDEST}"
-        )
-
-
-def needs_counts(settings: Settings) -> bool:
-    """Whether a search on exact evidence asks for more than interactions."""
-    return settings.max_order > MEASURED
-
-
-def _check_tables(schema: Schema) -> None:
+def check_size(schema: Schema) -> None:
     size = len(schema.columns)
     if size > MOST_COLUMNS:
         raise MethodError(
@@ -204,3 +188,32 @@ def _first_look(
     for order, judge in enumerate((lenient, strict)):
         found = prune(found, order, judge.margins, strength=strength, required=constraints.required)
     return found, strength
+
+
+def basis(
+    schema: Schema, releases: tuple[Release, ...], settings: Settings, _search: Search | None = None
+) -> Basis:
+    """Bayes factors that know the noise."""
+    evidence = TableEvidence.from_releases(schema, schema.names, releases)
+    alpha = settings.level(len(schema.columns))
+
+    def stack(count: int, rng: np.random.Generator) -> TableJudge:
+        return TableJudge(table_replicas(evidence, count, rng), alpha)
+
+    return on_tests(TableJudge(evidence, alpha), stack, len(schema.columns))
+
+
+SOURCE = Source(
+    prefix="interaction-",
+    phrase="on noisy interactions of pairs and triples",
+    evidence="tables",
+    kinds=ALL_KINDS,
+    private=True,
+    gives=TESTS_AND_SCORES,
+    check=lambda schema, settings, _search: check(schema, settings),
+    measure_for=lambda _search: measure,
+    basis=basis,
+    kind=lambda _schema, _search: "tables",
+    cite="residual basis of Xiao, He, Zhang, Kifer 2023",
+    delta=delta,
+)

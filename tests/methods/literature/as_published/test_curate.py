@@ -24,7 +24,7 @@ from privet.methods.literature.as_published.sieve import (
     _sample,
     per_run,
 )
-from privet.methods.method import Settings
+from privet.methods.options import Settings
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import AboveThreshold, Laplace

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 import privet
-from privet.methods import method as registry
+from privet.methods import catalogue
 from privet.methods.literature import em_pc, priv_pc_star
 from privet.methods.literature.as_published import em_pc as published_em_pc
 from privet.methods.literature.decisions import read
-from privet.methods.method import Settings
+from privet.methods.options import Settings
 from privet.privacy.queries.box_moments import BoxMoments
 from privet.privacy.queries.tables import Release
 from privet.privacy.vault import Vault
@@ -48,7 +48,7 @@ def as_published(
     name: str, data: Data, schema: Schema, epsilon: float, event: Event, runs: int
 ) -> int:
     """How often an event happens in the method as published."""
-    method = registry.get(name)
+    method = catalogue.get(name)
     assert method.published is not None
     curator = Curator.open(data, schema, None)
     return sum(
@@ -234,7 +234,7 @@ def test_lap_table_as_published_is_convicted_where_records_are_replaced() -> Non
 def test_lap_table_as_built_is_acquitted() -> None:
     schema, runs, epsilon = binary("xy", 300), 1500, 2.0
     hits = [
-        as_built(registry.get("lap-table").measure, d, schema, epsilon, lap_event, runs)
+        as_built(catalogue.get("lap-table").measure, d, schema, epsilon, lap_event, runs)
         for d in (ALIKE, ONE_APART)
     ]
     assert not convicted(hits[0], hits[1], runs, epsilon)
@@ -295,6 +295,6 @@ def test_a_published_version_never_says_that_it_is_private(name: str) -> None:
     )
     found = privet.discover(data, schema, epsilon=1.0, delta=0.0, method=name, as_published=True)
     assert found.certificate["private"] is False
-    published = registry.get(name).published
+    published = catalogue.get(name).published
     assert published is not None and name in published.why
     assert published.why in str(dict(found.certificate))

@@ -24,7 +24,7 @@ from privet.search.constraints import Constraints
 from privet.search.protocols import Bools
 
 if TYPE_CHECKING:
-    from privet.methods.method import Settings
+    from privet.methods.options import Settings
     from privet.trust.central import Curator
 
 Floats = NDArray[np.float64]

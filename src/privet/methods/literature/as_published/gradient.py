@@ -24,7 +24,7 @@ from privet.privacy.queries.tables import Release, Tables
 from privet.search.notears import acyclicity, least_squares
 
 if TYPE_CHECKING:
-    from privet.methods.method import Settings
+    from privet.methods.options import Settings
     from privet.trust.central import Curator
 
 Floats = NDArray[np.float64]

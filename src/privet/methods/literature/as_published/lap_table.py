@@ -12,7 +12,7 @@ import numpy as np
 from privet.privacy.queries.tables import Release, Tables
 
 if TYPE_CHECKING:
-    from privet.methods.method import Settings
+    from privet.methods.options import Settings
     from privet.trust.central import Curator
 
 WHY = (

@@ -16,7 +16,7 @@ from privet.privacy.queries.box_moments import GRID, BoxMoments, matrix
 from privet.privacy.queries.tables import Release
 
 if TYPE_CHECKING:
-    from privet.methods.method import Settings
+    from privet.methods.options import Settings
     from privet.trust.central import Curator
 
 Floats = NDArray[np.float64]

@@ -29,7 +29,7 @@ from privet.privacy.queries.tables import Release
 from privet.search.constraints import Constraints
 
 if TYPE_CHECKING:
-    from privet.methods.method import Settings
+    from privet.methods.options import Settings
     from privet.trust.central import Curator
 
 Integers = NDArray[np.int64]

@@ -1,0 +1,112 @@
+"""Which methods there are: every source of evidence with every search that it serves, and the
+methods of the literature.
+
+A file in ``sources`` with a ``SOURCE``, one in ``searches`` with ``SEARCHES`` or anywhere in this
+room one with ``METHODS`` is found by being there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from functools import cache, partial
+from types import ModuleType
+
+import privet.methods
+from privet.errors import MethodError
+from privet.methods import search as searching_on
+from privet.methods.method import Finding, Method
+from privet.methods.options import Settings
+from privet.methods.search import Search, check_parents, check_score
+from privet.methods.sources.source import Source
+from privet.privacy.queries.tables import Release
+from privet.schema.model import Schema, did_you_mean
+
+
+def available() -> tuple[Method, ...]:
+    """All methods, in order of their names."""
+    found = [method for module in _modules() for method in getattr(module, "METHODS", ())]
+    found += [
+        product(source, search)
+        for source in sources()
+        for search in searches()
+        if search.needs in source.gives
+    ]
+    return tuple(sorted(found, key=lambda method: method.name))
+
+
+def sources() -> list[Source]:
+    return [module.SOURCE for module in _modules() if hasattr(module, "SOURCE")]
+
+
+def searches() -> list[Search]:
+    return [search for module in _modules() for search in getattr(module, "SEARCHES", ())]
+
+
+def _modules() -> Iterator[ModuleType]:
+    for module in pkgutil.walk_packages(privet.methods.__path__, "privet.methods."):
+        yield importlib.import_module(module.name)
+
+
+@cache
+def product(source: Source, search: Search) -> Method:
+    """One search on one source of evidence."""
+    uses = search.uses if source.scores else search.uses - {"score", "penalty"}
+    return Method(
+        name=f"{source.prefix}{search.name}",
+        summary=f"{search.summary}, {source.phrase}",
+        kinds=frozenset({"numeric"}) if search.needs == "weights" else source.kinds,
+        private=source.private,
+        needs_delta=source.needs_delta,
+        cite="; ".join(filter(None, (search.cite, source.cite))),
+        evidence=source.evidence,
+        check=partial(_check, source, search),
+        measure=source.measure_for(search),
+        search=partial(_search, source, search),
+        delta=source.delta,
+        alpha=source.alpha,
+        graph=search.graph,
+        uses=uses,
+    )
+
+
+def _check(source: Source, search: Search, schema: Schema, settings: Settings) -> None:
+    source.check(schema, settings, search)
+    if search.scored:
+        check_score(source.kind(schema, search), settings)
+        check_parents(schema, settings.max_parents)
+    search.check(schema, settings)
+
+
+def _search(
+    source: Source,
+    search: Search,
+    schema: Schema,
+    releases: tuple[Release, ...],
+    settings: Settings,
+) -> Finding:
+    basis = source.basis(schema, releases, settings, search)
+    return searching_on.run(search, basis, schema, settings)
+
+
+def get(name: str) -> Method:
+    methods = {method.name: method for method in available()}
+    if name not in methods:
+        raise MethodError(
+            f"there is no method {name!r}{did_you_mean(name, methods)}; "
+            f"choose auto or one of {', '.join(methods)}"
+        )
+    return methods[name]
+
+
+def on_evidence(kind: str) -> list[str]:
+    """The names of the methods that search this kind of evidence."""
+    return [method.name for method in available() if method.evidence == kind]
+
+
+def auto(schema: Schema, delta: float, private: bool) -> Method:
+    """Moments if every column is numeric and Gaussian noise may be used, else tables."""
+    if not private:
+        return get("pc")
+    return get("moment-pc" if schema.has_moments and delta > 0 else "interaction-pc")

@@ -1,0 +1,125 @@
+"""Exact statistics, without privacy: what the private methods are measured against.
+
+Columns that are numbers throughout give exact moments, others exact tables: of pairs and triples
+for tests and, if families are scored or more than two columns given, of whatever columns the
+search asks for.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from privet.evidence.exact_tables import CountedTables
+from privet.evidence.replicas import table_replicas
+from privet.evidence.tables import TableEvidence
+from privet.independence.exact_tables import MEASURED, CountedJudge
+from privet.independence.tables import TableJudge
+from privet.methods.basis import Basis, on_scores, on_tests
+from privet.methods.options import Settings
+from privet.methods.search import Search, check_order, run
+from privet.methods.sources import moments, tables
+from privet.methods.sources.source import ALL_KINDS, TESTS_AND_SCORES, Measure, Source
+from privet.privacy.queries.tables import Release
+from privet.schema.model import Schema
+from privet.scores import tables as table_scores
+from privet.scores.families import Families
+from privet.trust.central import Curator
+
+
+def kind(schema: Schema, search: Search) -> str:
+    if schema.has_moments or search.needs == "weights":
+        return "moments"
+    return "counts" if search.scored else "tables"
+
+
+def check(schema: Schema, settings: Settings, search: Search) -> None:
+    if kind(schema, search) == "moments":
+        moments.check(schema, settings)
+    else:
+        check_order(settings)
+        tables.check_size(schema)
+
+
+def counts_needed(settings: Settings) -> bool:
+    """Whether tests ask for more than interactions."""
+    return settings.max_order > MEASURED
+
+
+def measure_for(search: Search) -> Measure:
+    return _measure_moments if search.needs == "weights" else partial(_measure, search)
+
+
+def _measure_moments(curator: Curator, settings: Settings) -> tuple[Release, ...]:
+    return moments.measure(curator, settings)
+
+
+def _measure(search: Search, curator: Curator, settings: Settings) -> tuple[Release, ...]:
+    """Moments; or interactions and, if families are scored or more columns given than these
+    serve, the tables that the search asks for: it is played here once to hear which."""
+    schema = curator.schema
+    if schema.has_moments:
+        return moments.measure(curator, settings)
+    releases = tables.measure(curator, settings)
+    if not search.scored and not counts_needed(settings):
+        return releases
+    settings.on_step("counting tables", 0.4)
+    counted = CountedTables.from_releases(schema, (), curator.exact)
+    basis = on_counts(schema, releases, counted, settings, search)
+    run(search, basis, schema, settings)
+    return releases + counted.releases()
+
+
+def on_counts(
+    schema: Schema,
+    releases: tuple[Release, ...],
+    counted: CountedTables,
+    settings: Settings,
+    search: Search,
+) -> Basis:
+    """Exact interactions, and exact tables of any columns: for scores, without replicas, or for
+    tests with more columns given than interactions serve."""
+    evidence = TableEvidence.from_releases(schema, schema.names, releases)
+    alpha = settings.level(len(schema.columns))
+    few = TableJudge(evidence, alpha)
+    judge = CountedJudge(evidence, counted, few) if counts_needed(settings) else few
+    if search.scored:
+        score: Families = (
+            table_scores.bdeu(counted)
+            if settings.score == "bdeu"
+            else table_scores.bic(counted, settings.penalty)
+        )
+        return on_scores(judge, score)
+
+    def stack(count: int, rng: np.random.Generator) -> CountedJudge:
+        together = TableJudge(table_replicas(evidence, count, rng), alpha)
+        return CountedJudge(evidence, counted, together, rng.spawn(1)[0])
+
+    return on_tests(judge, stack, len(schema.columns))
+
+
+def basis(
+    schema: Schema, releases: tuple[Release, ...], settings: Settings, search: Search
+) -> Basis:
+    held = kind(schema, search)
+    if held == "moments":
+        return moments.basis(schema, releases, settings, search)
+    if held == "counts" or counts_needed(settings):
+        counted = CountedTables.from_releases(schema, releases)
+        return on_counts(schema, releases, counted, settings, search)
+    return tables.basis(schema, releases, settings, search)
+
+
+SOURCE = Source(
+    prefix="",
+    phrase="without privacy",
+    evidence="exact",
+    kinds=ALL_KINDS,
+    private=False,
+    gives=TESTS_AND_SCORES | {"weights"},
+    check=check,
+    measure_for=measure_for,
+    basis=basis,
+    kind=kind,
+)
