@@ -37,10 +37,10 @@ def privet(*argv: str, **options: str) -> subprocess.CompletedProcess[str]:
     "code",
     (
         "import privet; privet.Schema",
-        "from privet.cli import main; main(['--help'])",
-        "from privet.cli import main; main(['--version'])",
-        "from privet.cli import main; main(['discover', '--help'])",
-        "from privet.cli import main; main(['discover', 'nil.csv', '--output', '/dev/null'])",
+        "from privet.cli.main import main; main(['--help'])",
+        "from privet.cli.main import main; main(['--version'])",
+        "from privet.cli.main import main; main(['discover', '--help'])",
+        "from privet.cli.main import main; main(['discover', 'nil.csv', '--output', '/dev/null'])",
     ),
 )
 def test_nothing_heavy_is_imported_before_it_is_needed(code: str) -> None:
@@ -57,7 +57,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed(code: str) -> None:
 def test_the_functions_are_not_hidden_by_the_files_of_the_same_name() -> None:
     code = (
         "import privet, privet.discover, privet.simulate, privet.draft, privet.certificate\n"
-        "from privet.discovery import Discovery\n"
+        "from privet.results.discovery import Discovery\n"
         "for name in privet.__all__: assert getattr(privet, name) is not None, name\n"
         "assert all(map(callable, (privet.discover, privet.simulate, privet.draft)))\n"
         "assert privet.Discovery is Discovery and set(privet.__all__) <= set(dir(privet))\n"

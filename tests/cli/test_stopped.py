@@ -28,7 +28,7 @@ def announced(*args, **options):
     while True:
         time.sleep(0.01)
 setattr(owner, name, announced)
-from privet.cli import main
+from privet.cli.main import main
 sys.exit(main(argv))
 """
 NUMBERS = """\
@@ -84,7 +84,7 @@ def state(home: Path) -> list[str]:
 
 
 def test_a_search_leaves_what_was_paid_for(home: Path, run: Run) -> None:
-    result = stopped("privet.methods.searches.pc_confidence.skeleton", *DISCOVER)
+    result = stopped("privet.methods.searches.pc.skeleton", *DISCOVER)
     assert result.code == 143 and result.out == ""
     assert result.err.startswith("privet: stopped by SIGTERM; epsilon ") and "spent" in result.err
     assert state(home) == ["closed"]
@@ -170,9 +170,9 @@ def test_the_handler_is_there_only_meanwhile(monkeypatch: pytest.MonkeyPatch) ->
     import privet.cli.main
 
     seen: list[object] = []
-    parser = privet.cli.build_parser
+    parser = privet.cli.main.build_parser
     monkeypatch.setattr(
-        privet.cli,
+        privet.cli.main,
         "build_parser",
         lambda: seen.append(signal.getsignal(signal.SIGTERM)) or parser(),  # type: ignore
     )
@@ -184,11 +184,11 @@ def test_the_handler_is_there_only_meanwhile(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_process_that_was_told_to_ignore_it_does(home: Path) -> None:
     code = (
         "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "import privet.cli\n"
-        "parser = privet.cli.build_parser\n"
+        "import privet.cli.main\n"
+        "parser = privet.cli.main.build_parser\n"
         "def build(): os.kill(os.getpid(), signal.SIGTERM); return parser()\n"
         "privet.cli.main.build_parser = build\n"
-        "raise SystemExit(privet.cli.main(['--version']))\n"
+        "raise SystemExit(privet.cli.main.main(['--version']))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], timeout=60, env=dict(os.environ))
     assert done.returncode == 0

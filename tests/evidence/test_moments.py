@@ -25,8 +25,8 @@ from privet.evidence.moments import (
 from privet.graph.knowledge import Knowledge
 from privet.graph.metrics import compare
 from privet.independence.fisher_z import MomentJudge, fisher_z
+from privet.methods import catalogue
 from privet.methods.options import Settings
-from privet.methods.searches import moment_pc
 from privet.methods.sources import moments
 from privet.networks import LinearGaussian, random_linear_gaussian
 from privet.privacy.ledger.book import Ledger
@@ -93,7 +93,7 @@ def searched(
             schema.name, epsilon=epsilon, delta=1e-6, method="moment-pc", unit=schema.unit
         )
     releases = moments.measure(Curator.open(data, schema, run), settings)
-    return moment_pc.search(schema, releases, settings).graph
+    return catalogue.get("moment-pc").search(schema, releases, settings).graph
 
 
 def model_schema(model: LinearGaussian, **public: object) -> Schema:
@@ -450,7 +450,7 @@ def test_a_column_that_hardly_varies_is_not_seen_and_carries_no_edge(
         releases = measured_rows(rows, 9.0, epsilon, seed)
         assert unseen(releases[-1]).tolist() == [False] * 4 + [True]
         names = tuple(f"x{i}" for i in range(5))
-        graph = moment_pc.search(schema_for(names), releases, QUICK).graph
+        graph = catalogue.get("moment-pc").search(schema_for(names), releases, QUICK).graph
         joined = {frozenset((edge.source, edge.target)) for edge in graph.edges}
         assert joined == {frozenset(pair) for pair in (("x0", "x1"), ("x1", "x2"), ("x1", "x3"))}
 
@@ -471,7 +471,8 @@ def test_bounds_that_are_very_much_too_wide_hide_columns_but_invent_no_edges() -
     for seed in range(5):
         releases = measured_rows(rows, 500.0, 1.0, seed)
         assert unseen(releases[-1]).any()
-        graph = moment_pc.search(schema_for(names, (-500, 500)), releases, QUICK).graph
+        schema = schema_for(names, (-500, 500))
+        graph = catalogue.get("moment-pc").search(schema, releases, QUICK).graph
         assert all(
             CHAIN[at] or CHAIN[at[::-1]]
             for at in np.argwhere(graph.matrix()).tolist()
@@ -484,5 +485,5 @@ def test_exact_moments_see_every_column_however_wide_its_bounds(tmp_path: Path) 
     data = chain_data(20_000)
     releases = moments.measure(Curator.open(data, schema, None), QUICK)
     assert not unseen(releases[-1]).any()
-    graph = moment_pc.search(schema, releases, QUICK).graph
+    graph = catalogue.get("moment-pc").search(schema, releases, QUICK).graph
     assert (graph.matrix() | graph.matrix().T == (CHAIN != 0) | (CHAIN != 0).T).all()

@@ -20,7 +20,7 @@ TABLE = 'name = "t"\n' + "".join(
 RANDOMIZE = """
 import os, sys
 import privet.local.files as files
-from privet.cli import main
+from privet.cli.main import main
 def stop(*_): {stop}
 files.os.replace = stop
 words = "randomize answers.csv --schema schema.toml --epsilon 2 --quiet".split()

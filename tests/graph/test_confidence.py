@@ -14,15 +14,16 @@ from privet.evidence.tables import TableEvidence
 from privet.graph.confidence import with_confidence
 from privet.graph.graph import Edge, Graph
 from privet.independence.tables import TableJudge
+from privet.methods import catalogue
+from privet.methods.basis import Listener
 from privet.methods.options import Settings
-from privet.methods.searches import interaction_pc
 from privet.methods.sources import tables
 from privet.networks import load
 from privet.privacy.queries.tables import Components, Release
 from privet.schema.model import Schema
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
-from privet.search.stability import RESTARTS, Witness, replicated
+from privet.search.stability import RESTARTS, replicated
 from privet.search.weighed_pc import collider_weights, skeleton
 from privet.trust.central import Curator
 from tests.helpers.stacks import stack
@@ -110,22 +111,19 @@ def orient_as_replicas_are(
     )
 
 
-def test_a_witness_keeps_what_was_found_and_what_was_dropped_with_doubt() -> None:
-    class Fixed:
-        def strengths(self) -> np.ndarray:
-            return np.ones((4, 4))
+def test_a_listener_keeps_what_was_found_and_what_was_dropped_with_doubt() -> None:
+    def margins(questions: np.ndarray) -> np.ndarray:
+        lowest = {(0, 1): 5.0, (0, 2): -0.5, (0, 3): -9.0}
+        return np.array([lowest.get((x, y), -9.0) for x, y, *_ in questions.tolist()])
 
-        def margins(self, questions: np.ndarray) -> np.ndarray:
-            lowest = {(0, 1): 5.0, (0, 2): -0.5, (0, 3): -9.0}
-            return np.array([lowest.get((x, y), -9.0) for x, y, *_ in questions.tolist()])
-
-    witness = Witness(Fixed())
-    witness.margins(np.array(list(combinations(range(4), 2))))
-    found = np.zeros((4, 4), dtype=bool)
-    found[2, 3] = True
-    kept = witness.doubtful(found)
+    listener = Listener()
+    listener.by(margins)(np.array(list(combinations(range(4), 2))))
+    listener.joined = np.zeros((4, 4), dtype=bool)
+    listener.joined[2, 3] = True
+    kept = listener.near(4)
+    assert kept is not None
     assert {(x, y) for x, y in np.argwhere(np.triu(kept)).tolist()} == {(0, 1), (0, 2), (2, 3)}
-    assert witness.tests == 6
+    assert listener.count == 6
 
 
 def test_shares_count_edges_and_arrows_and_are_never_certain() -> None:
@@ -167,7 +165,7 @@ def test_a_clear_edge_is_surer_than_a_doubtful_one() -> None:
     schema = Schema.from_dict({"name": "t", "columns": {name: column for name in "abc"}})
     settings = Settings(alpha=0.9, replicas=40)
     releases = tables.measure(Curator.open(data, schema, None), settings)
-    graph = interaction_pc.search(schema, releases, settings).graph
+    graph = catalogue.get("interaction-pc").search(schema, releases, settings).graph
     sure = graph.edge("a", "b").confidence
     assert sure is not None and sure > 0.95
     if graph.adjacent("a", "c"):

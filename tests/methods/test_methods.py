@@ -21,7 +21,7 @@ from privet.graph.agreement import agreement
 from privet.graph.graph import Edge, Graph
 from privet.graph.knowledge import Knowledge
 from privet.methods import catalogue
-from privet.methods.basis import Heard
+from privet.methods.basis import Listener
 from privet.methods.options import make_settings
 from privet.methods.searches.causal_order import CausalOrder
 from privet.networks import load as load_network
@@ -307,16 +307,16 @@ def test_exact_methods_may_be_run_together() -> None:
 
 def test_an_edge_that_was_found_is_looked_for_in_replicas() -> None:
     """Even one that some question spoke against without doubt, and that was kept all the same."""
-    heard = Heard()
-    against = heard.by(lambda questions: np.where(questions[:, 1] == 1, -9.0, -0.5))
+    listener = Listener()
+    against = listener.by(lambda questions: np.where(questions[:, 1] == 1, -9.0, -0.5))
     against(np.array([[0, 1], [2, 0], [1, 2]]))
-    near = heard.near(3)
+    near = listener.near(3)
     assert near is not None and not near[0, 1] and near[0, 2] and near[1, 2]
-    heard.found = np.zeros((3, 3), dtype=bool)
-    heard.found[0, 1] = heard.found[1, 0] = True
-    again = heard.near(3)
+    listener.joined = np.zeros((3, 3), dtype=bool)
+    listener.joined[0, 1] = listener.joined[1, 0] = True
+    again = listener.near(3)
     assert again is not None and again[0, 1] and again[1, 0] and not again[0, 0]
-    assert Heard().near(3) is None
+    assert Listener().near(3) is None
 
 
 @pytest.mark.parametrize("name", ["interaction-exact", "interaction-ges", "interaction-mcmc"])
@@ -336,7 +336,7 @@ def test_a_search_that_fails_gives_the_paid_evidence_back(monkeypatch: pytest.Mo
     def fail(*_: object) -> None:
         raise RuntimeError("in the middle of it")
 
-    monkeypatch.setattr("privet.methods.searches.pc_confidence.skeleton", fail)
+    monkeypatch.setattr("privet.methods.searches.pc.skeleton", fail)
     with pytest.raises(RuntimeError) as stopped:
         privet.discover(table, schema, epsilon=1.0, ledger=":memory:")
     assert "was spent" in stopped.value.__notes__[0]

@@ -160,7 +160,7 @@ def _one_line(text: str) -> str:
 
 def _bug(error: Exception) -> str:
     """The kind of error and its place, but not its text, which might quote a cell."""
-    here = Path(__file__).parent
+    here = Path(__file__).parents[1]
     frames = traceback.extract_tb(error.__traceback__)
     inside = [f for f in frames if Path(f.filename).is_relative_to(here)] or list(frames)
     last = inside[-1]

@@ -102,7 +102,6 @@ def test_little_evidence_means_small_separators_and_is_said() -> None:
     assert local.order_of(evidence) == 0 and evidence.people_worth < 500
     found = catalogue.get("local-pc").search(schema, (release,), Settings(replicas=0))
     assert any("separators of up to 0 column(s)" in note for note in found.notes)
-    assert local.limited(evidence, Settings()).max_order == 0
     none = catalogue.get("local-pc").search(*_almost_nothing(), Settings(replicas=0))
     assert not none.graph.edges and any("no evidence on 'Pollution'" in n for n in none.notes)
 

@@ -23,7 +23,7 @@ from privet.schema.model import Column, Schema
 from privet.schema.names import name_key, same_name
 
 UNIT = "add-remove, 1 row(s) per person"
-OLD = Path(__file__).parents[1] / "data"
+OLD = Path(__file__).parents[2] / "data"
 ALIKE = (
     "Clinic",
     "CLINIC",

@@ -482,7 +482,7 @@ def test_one_record_can_turn_a_correlation_round() -> None:
 
 def test_the_promise_says_which_statistics_are_rounded() -> None:
     """Those that come from floats; all others are whole numbers throughout."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     floats = {name for name, made in STATISTICS.items() if "_rounded(" in getsource(made)}
     assert floats == {"t2", "g2"}
     promise = (root / "docs" / "promise.md").read_text(encoding="utf-8")

@@ -423,7 +423,7 @@ from fractions import Fraction
 from privet.ledger import Ledger
 from privet.trust.central import Curator
 sys.path.insert(0, sys.argv[2])
-from test_tested import Clear, Majority, Margin, SCHEMA, UNIT
+from tests.privacy.queries.test_tested import Clear, Majority, Margin, SCHEMA, UNIT
 class Fatal(Margin):
     def evaluate(self, rows, schema):
         os._exit(9)
@@ -437,7 +437,7 @@ curator.tested(Clear(distance=Fatal()), Fraction(1, 4))
 def test_a_crash_between_charge_and_answer_costs_what_was_reserved(tmp_path: Path) -> None:
     book = Ledger(tmp_path / "ledger.sqlite")
     book.create("people", epsilon=2, delta=0, test_delta=2e-6)
-    here = str(Path(__file__).parent)
+    here = str(Path(__file__).parents[3])
     done = subprocess.run([sys.executable, "-c", KILLED, str(book.path), here], timeout=120)
     assert done.returncode == 9
     account = book.account("people")
