@@ -44,3 +44,6 @@ class EvidenceError(PrivetError):
 
 class OutputError(PrivetError):
     """The output cannot be written."""
+
+
+NOTE = "privet: "  # how a note on an error begins that the command line may show

@@ -29,7 +29,7 @@ from privet.results import saved as evidence_file
 from privet.results.folder import FILES, Stage
 from privet.results.report import graph as html
 from privet.schema.model import Adjacency, Column, Schema
-from privet.trust.central import Curator
+from privet.trust.central import Central
 
 NAMES = ("a", "b", "c")
 SCHEMA = Schema(
@@ -96,7 +96,7 @@ def test_the_order_of_events(monkeypatch: pytest.MonkeyPatch) -> None:
         "search": lambda *args: (events.append("search"), method.search(*args))[1],
     }
     monkeypatch.setattr(catalogue, "get", lambda _name: replace(method, **steps))
-    spy(Curator, "open", "open")
+    spy(Central, "open", "open")
     spy(Ledger, "begin", "reserve")
     spy(Run, "spend", "charge")
     spy(Run, "close", "close")

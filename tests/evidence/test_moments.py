@@ -34,7 +34,7 @@ from privet.privacy.ledger.conversion import rho_for
 from privet.privacy.queries.moments import PAIR, SQUARE, Locations
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Adjacency, Column, Schema
-from privet.trust.central import Curator
+from privet.trust.central import Central
 
 Floats = NDArray[np.float64]
 FALSE_ALARM = 1e-6
@@ -92,7 +92,7 @@ def searched(
         run = ledger.begin(
             schema.name, epsilon=epsilon, delta=1e-6, method="moment-pc", unit=schema.unit
         )
-    releases = moments.measure(Curator.open(data, schema, run), settings)
+    releases = moments.measure(Central.open(data, schema, run), settings)
     return catalogue.get("moment-pc").search(schema, releases, settings).graph
 
 
@@ -242,7 +242,7 @@ def test_exact_moments_give_the_correlations_of_the_rows() -> None:
     schema = Schema(name="people", columns=columns)
     data = dict(zip(NAMES, rows.T, strict=True))
     evidence = MomentEvidence.from_releases(
-        moments.measure(Curator.open(data, schema, None), QUICK)
+        moments.measure(Central.open(data, schema, None), QUICK)
     )
     assert evidence.rows == 5000 and evidence.noise == 0 and evidence.spread == 1
     unit = np.sqrt(np.diag(evidence.covariance))
@@ -483,7 +483,7 @@ def test_bounds_that_are_very_much_too_wide_hide_columns_but_invent_no_edges() -
 def test_exact_moments_see_every_column_however_wide_its_bounds(tmp_path: Path) -> None:
     schema = schema_for(NAMES, (-1000, 1700))
     data = chain_data(20_000)
-    releases = moments.measure(Curator.open(data, schema, None), QUICK)
+    releases = moments.measure(Central.open(data, schema, None), QUICK)
     assert not unseen(releases[-1]).any()
     graph = catalogue.get("moment-pc").search(schema, releases, QUICK).graph
     assert (graph.matrix() | graph.matrix().T == (CHAIN != 0) | (CHAIN != 0).T).all()

@@ -25,7 +25,7 @@ from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
 from privet.search.stability import RESTARTS, replicated
 from privet.search.weighed_pc import collider_weights, skeleton
-from privet.trust.central import Curator
+from privet.trust.central import Central
 from tests.helpers.stacks import stack
 
 
@@ -33,7 +33,7 @@ def exact_evidence(name: str, rows: int) -> tuple[TableEvidence, tuple[Release, 
     model = load(name)
     codes = model.sample(rows, np.random.default_rng(5))
     data = {name: np.array(model.levels[name])[codes[name]] for name in model.names}
-    releases = tables.measure(Curator.open(data, model.schema(), None), Settings())
+    releases = tables.measure(Central.open(data, model.schema(), None), Settings())
     return TableEvidence.from_releases(model.schema(), model.names, releases), releases
 
 
@@ -164,7 +164,7 @@ def test_a_clear_edge_is_surer_than_a_doubtful_one() -> None:
     column = {"kind": "categorical", "levels": ["n", "y"]}
     schema = Schema.from_dict({"name": "t", "columns": {name: column for name in "abc"}})
     settings = Settings(alpha=0.9, replicas=40)
-    releases = tables.measure(Curator.open(data, schema, None), settings)
+    releases = tables.measure(Central.open(data, schema, None), settings)
     graph = catalogue.get("interaction-pc").search(schema, releases, settings).graph
     sure = graph.edge("a", "b").confidence
     assert sure is not None and sure > 0.95

@@ -12,7 +12,7 @@ from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.vault import Vault
 from privet.schema.model import Column, Schema
-from privet.trust.central import Curator
+from privet.trust.central import Central
 
 Records = Sequence[Sequence[int]]
 
@@ -38,12 +38,12 @@ def binary(names: str, knowledge: Knowledge | None = None) -> Schema:
     return Schema(name="people", columns=columns, knowledge=knowledge or Knowledge())
 
 
-def paid(schema: Schema, records: Records, epsilon: float, delta: float = 0.0) -> Curator:
+def paid(schema: Schema, records: Records, epsilon: float, delta: float = 0.0) -> Central:
     """A curator with a fresh budget in memory."""
     run = Ledger(":memory:").begin(
         schema.name, epsilon=epsilon, delta=delta, method="test", unit=schema.unit
     )
-    return Curator(vault=Encoded(schema, records, run), run=run)
+    return Central(vault=Encoded(schema, records, run), run=run)
 
 
 def neighbours(records: Records, width: int) -> list[list[Sequence[int]]]:

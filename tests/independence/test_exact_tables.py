@@ -27,7 +27,7 @@ from privet.independence.exact_tables import CountedJudge
 from privet.independence.tables import TableJudge
 from privet.privacy.queries.tables import Components, Release
 from privet.schema.model import Column, Schema
-from privet.trust.central import Curator
+from privet.trust.central import Central
 
 MIDDLES = "abcd"
 
@@ -112,7 +112,7 @@ def exact(counts: NDArray[np.int64]) -> tuple[Schema, TableEvidence, CountedTabl
         for name, size in zip(names, counts.shape, strict=True)
     )
     schema = Schema(name="people", columns=tuple(columns))
-    curator = Curator.open(dict(zip(names, cells, strict=True)), schema, None)
+    curator = Central.open(dict(zip(names, cells, strict=True)), schema, None)
     releases: list[Release] = [curator.exact(Components(((),)))]
     for order in (1, 2, 3):
         sets = list(combinations(range(counts.ndim), order))

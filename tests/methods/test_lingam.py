@@ -20,7 +20,7 @@ from privet.results.saved import Saved, load, to_json
 from privet.schema.model import Column, Schema
 from privet.search.constraints import Constraints
 from privet.search.direct_lingam import direct_lingam
-from privet.trust.central import Curator
+from privet.trust.central import Central
 from tests.search.test_continuous import (
     Bools,
     Floats,
@@ -92,7 +92,7 @@ def mixed(names: tuple[str, ...], levels: tuple[str, ...], **public: Any) -> Sch
 def asked(data: dict[str, Any], schema: Schema) -> tuple[Release, Ordered]:
     numeric = tuple(column.name for column in schema.columns if column.bounds)
     query = CausalOrder(columns=numeric, group="site" if "site" in data else None)
-    release = Curator.open(data, schema, None).exact(query)
+    release = Central.open(data, schema, None).exact(query)
     assert len(release.values) == query.size(schema)
     return release, query.unpack(release.values, schema)
 

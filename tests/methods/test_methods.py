@@ -31,7 +31,7 @@ from privet.privacy.queries.tables import Release, Tables
 from privet.results.folder import OTHERS
 from privet.results.saved import Saved, load, to_json
 from privet.schema.model import Schema
-from privet.trust.central import Curator
+from privet.trust.central import Central
 
 ALL = {method.name: method for method in catalogue.available()}
 TABLES = [name for name, method in ALL.items() if method.evidence == "tables"]
@@ -440,7 +440,7 @@ def test_a_question_without_a_bound_is_refused_before_it_costs(delta: float) -> 
     ledger = Ledger(":memory:")
     run = ledger.begin(schema.name, epsilon=1.0, delta=delta, method="lingam", unit=schema.unit)
     with run, pytest.raises(SchemaError, match="no known bound"):
-        Curator.open(table, schema, run).release(CausalOrder(columns=schema.names), Fraction(1))
+        Central.open(table, schema, run).release(CausalOrder(columns=schema.names), Fraction(1))
     assert not run.entries
 
 

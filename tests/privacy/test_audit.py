@@ -31,7 +31,7 @@ from privet.privacy.mechanisms import Gaussian, Laplace, Select
 from privet.privacy.queries.tables import Release, Rows
 from privet.privacy.vault import Vault
 from privet.schema.model import Column, Schema
-from privet.trust.central import Curator
+from privet.trust.central import Central
 
 Floats = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ def private_run(rows: Rows) -> tuple[Release, ...]:
     run = Ledger(":memory:").begin(
         "audited", epsilon=EPSILON, delta=DELTA, method="audit", unit=SCHEMA.unit
     )
-    return tables.measure(Curator(vault=Reopened(rows, run), run=run), Settings())
+    return tables.measure(Central(vault=Reopened(rows, run), run=run), Settings())
 
 
 class Attacker:

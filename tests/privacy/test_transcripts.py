@@ -26,7 +26,7 @@ from privet.privacy.mechanisms import Exact, Gaussian, Laplace
 from privet.privacy.queries.tables import Components, Release
 from privet.privacy.vault import Vault
 from privet.schema.model import Adjacency, Column, Schema
-from privet.trust.central import Curator
+from privet.trust.central import Central
 
 SCHEMA = Schema(
     name="people",
@@ -106,7 +106,7 @@ def begin(ledger: Ledger, delta: float = 1e-6, epsilon: float = 1.0) -> Run:
 
 
 def measure(run: Run, schema: Schema = SCHEMA) -> tuple[Release, ...]:
-    return tables.measure(Curator.open(table(), schema, run), Settings())
+    return tables.measure(Central.open(table(), schema, run), Settings())
 
 
 DELTAS = pytest.mark.parametrize("delta", [1e-6, 0.0], ids=["zcdp", "pure"])
@@ -197,7 +197,7 @@ def test_what_is_asked_second_follows_from_the_first_answers_and_public_facts_al
 
     monkeypatch.setattr(Vault, "release", replay)
     other = {name: values[::-1] for name, values in table(50, seed=2).items()}
-    again = tables.measure(Curator.open(other, SCHEMA, begin(Ledger(":memory:"))), Settings())
+    again = tables.measure(Central.open(other, SCHEMA, begin(Ledger(":memory:"))), Settings())
     assert again == first and replayed == []
 
 
@@ -213,7 +213,7 @@ def test_a_run_that_asks_for_more_than_it_has_is_stopped_before_the_rows(
     ledger: Ledger, events: list[Heard]
 ) -> None:
     run = begin(ledger)
-    curator = Curator.open(table(), SCHEMA, run)
+    curator = Central.open(table(), SCHEMA, run)
     query = Components(sets=(("a", "b"),))
     curator.release(query, Fraction(2, 3))
     heard = len(events)
@@ -269,7 +269,7 @@ def test_the_entries_are_public_words() -> None:
 
     def entries(data: dict[str, list[Any]]) -> Sequence[tuple[str, Fraction]]:
         run = begin(Ledger(":memory:"))
-        tables.measure(Curator.open(data, SCHEMA, run), Settings())
+        tables.measure(Central.open(data, SCHEMA, run), Settings())
         return [(entry.what, entry.cost) for entry in run.entries[:3]]
 
     assert entries(table()) == entries({name: values[:1] for name, values in table().items()})

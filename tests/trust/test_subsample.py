@@ -27,8 +27,8 @@ from privet.privacy.mechanisms import Laplace
 from privet.privacy.queries.tables import Counts
 from privet.privacy.vault import Vault
 from privet.schema.model import Adjacency, Column, Schema
-from privet.trust.central import Curator
-from privet.trust.subsample import amplified, check, sampled
+from privet.trust.central import Central
+from privet.trust.subsample import amplified, check, sample
 
 FALSE_ALARM = 1e-6
 SCHEMA = Schema(
@@ -62,7 +62,7 @@ class Encoded(Vault):
 def answer(ones: int, epsilon: float, rate: float) -> int:
     """The noisy number of ones, from a sample, for the whole inner budget."""
     run = begin(epsilon)
-    curator = sampled(Curator(vault=Encoded(ones, run), run=run), rate)
+    curator = sample(Central(vault=Encoded(ones, run), run=run), rate)
     return int(curator.release(Counts(("a",)), Fraction(1)).values[1])
 
 
@@ -137,7 +137,7 @@ def test_one_sample_serves_the_whole_run() -> None:
     do not. The number of rows is binomial."""
     seen = []
     for _ in range(40):
-        curator = sampled(Curator.open(table(400, 600), SCHEMA, begin(1e6)), 0.25)
+        curator = sample(Central.open(table(400, 600), SCHEMA, begin(1e6)), 0.25)
         first, second = (
             curator.release(Counts(("a",)), Fraction(1, 2)).values.tolist() for _ in range(2)
         )
@@ -167,7 +167,7 @@ def test_the_whole_budget_is_charged_before_a_row_is_read(
     monkeypatch.setattr(Encoder, "rows", heard("read", rows))
     monkeypatch.setattr(memory.os, "urandom", heard("draw", urandom))
     outer = begin(1.0)
-    curator = sampled(Curator.open(table(5), SCHEMA, outer), 0.5)
+    curator = sample(Central.open(table(5), SCHEMA, outer), 0.5)
     assert events == ["charge"] and outer.left == 0
     assert outer.entries[0].what == "a run on a secret sample of 0.5 of the rows"
     curator.release(Counts(("a",)), Fraction(1, 2))
@@ -181,18 +181,18 @@ def test_the_whole_budget_is_charged_before_a_row_is_read(
 
 def test_a_run_that_has_spent_amplifies_what_it_has_left() -> None:
     outer = begin(1.0)
-    curator = Curator.open(table(5), SCHEMA, outer)
+    curator = Central.open(table(5), SCHEMA, outer)
     curator.release(Counts(("a",)), Fraction(3, 4))
-    inner = sampled(curator, 0.5)
+    inner = sample(curator, 0.5)
     assert outer.left == 0 and inner.run is not None
     assert inner.run.budget == amplified(Fraction(1, 4), Fraction(1, 2))
 
 
 def test_a_vault_is_sampled_once_and_never_without_a_run() -> None:
-    inner = sampled(Curator.open(table(5), SCHEMA, begin()), 0.5)
+    inner = sample(Central.open(table(5), SCHEMA, begin()), 0.5)
     with pytest.raises(BudgetError, match="once"):
-        sampled(inner, 0.5)
-    free = Curator.open(table(5), SCHEMA, None)
+        sample(inner, 0.5)
+    free = Central.open(table(5), SCHEMA, None)
     with pytest.raises(BudgetError, match="begin a run"):
         free.vault.sample(1, price=Fraction(1), run=begin())
 
@@ -227,7 +227,7 @@ def test_what_the_theorem_does_not_cover_is_refused_before_a_row_is_read(
 def test_a_rate_that_is_none(rate: float) -> None:
     run = begin()
     with pytest.raises(MethodError):
-        sampled(Curator.open(table(5), SCHEMA, run), rate)
+        sample(Central.open(table(5), SCHEMA, run), rate)
     assert run.spent == 0
     check(SCHEMA)
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from privet.bench import results
-from privet.errors import MethodError
-from privet.results.folder import NOTE
+from privet.errors import NOTE, MethodError
 
 OnDone = Callable[[int, int], None]
 C = TypeVar("C", bound=Hashable)

@@ -33,8 +33,7 @@ from privet.cli.commands import (
     schema,
     simulate,
 )
-from privet.errors import PrivetError
-from privet.results.folder import NOTE
+from privet.errors import NOTE, PrivetError
 
 COMMANDS = (
     schema,

@@ -18,7 +18,7 @@ from privet.methods.options import Settings
 from privet.privacy.ledger.conversion import Number
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from privet.privacy.queries.tables import Release
 from privet.privacy.queries.tested import RankStability
 
 if TYPE_CHECKING:
-    from privet.trust.central import Curator
+    from privet.trust.curator import Curator
 
 # Public, and good where people who are used to regress need no protection.
 RIDGE, KERNEL = 2.0**-8, 0.1

@@ -23,7 +23,7 @@ from privet.pairs.algorithms.judgement import REPLICAS
 from privet.pairs.way import AUTO, Choices, Orientation, Pair, pair_of
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 ORIGIN = "pairs"
 SUREST = 1 - 0.5 / (REPLICAS + 1)  # replicas in full agreement are no certainty

@@ -14,7 +14,7 @@ from privet.pairs.way import Choices, Pair, Way
 from privet.privacy.queries.pairs import QuantileRanks, Range, check_numeric
 from privet.privacy.queries.tables import Components, Query, Release
 from privet.schema.model import Schema
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 ROWS = Components(((),))
 COUNT = Fraction(1, 50)  # of the budget for the number of rows, which only chooses bins
@@ -60,7 +60,7 @@ def _found(curator: Curator, pairs: Sequence[Pair], share: Fraction) -> Iterator
 
 
 def _selected(curator: Curator, query: Query, share: Fraction) -> int:
-    if curator.run is None:
+    if not curator.private:
         return int(curator.exact(query).values.argmax())
     return curator.select(query, share)
 
@@ -72,16 +72,6 @@ def around(first: float, third: float, declared: Range) -> Range:
     reach = REACH * max(third - first, (high - low) / STEPS)
     found = max(low, middle - reach), min(high, middle + reach)
     return found if found[0] < found[1] else declared
-
-
-def variance(curator: Curator, query: Query, share: Fraction) -> float:
-    """Of the noise on each number that ``curator.release`` would give, nearly."""
-    if curator.run is None:
-        return 0.0
-    amount, schema = float(curator.budget * share), curator.schema
-    if curator.pure:
-        return 2 * (query.l1(schema) / amount) ** 2
-    return query.l2_squared(schema) / (2 * amount)
 
 
 def numeric(schema: Schema) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from privet.pairs.ways import noisy_table as on_tables
 from privet.privacy.queries.pairs import PairTable
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 BINS = 5  # an odd number: a column that stays in the middle of its range is in one bin
 FEWEST_ROWS = 16

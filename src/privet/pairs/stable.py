@@ -18,7 +18,7 @@ from privet.privacy.queries.ridge import FINE
 from privet.privacy.queries.tables import Release
 from privet.privacy.queries.tested import StableRange, StableRanks
 from privet.schema.model import Schema
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 ROOM = 4  # scales of a test's noise from what it asks for to what is hoped for
 DEVIATION = 0.2  # of residuals, in units of half a range: of bell-shaped ones in ± 3 deviations
@@ -55,8 +55,7 @@ def ranges(curator: Curator, model: Anm, share: Fraction) -> tuple[Release, ...]
 
 def _hoped(curator: Curator, share: Fraction, unstable: int) -> int:
     """A distance with which a test would nearly always pass."""
-    test, delta = curator.test(share)
-    return unstable + test.unlikely(1, delta) + ceil(ROOM * test.scale(1))
+    return unstable + curator.safe_distance(share, ROOM)
 
 
 def turned_pairs(model: Anm, schema: Schema, steps: int) -> int:

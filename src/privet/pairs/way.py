@@ -20,7 +20,7 @@ from privet.privacy.queries.additive_noise import Protect
 from privet.privacy.queries.pairs import Range
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema, did_you_mean
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 Direction = Literal["-->", "<--", "undecided"]
 TURNED: dict[Direction, Direction] = {"-->": "<--", "<--": "-->", "undecided": "undecided"}

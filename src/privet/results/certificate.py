@@ -14,14 +14,12 @@ from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import TYPE_CHECKING, Any
 
 from privet.errors import EvidenceError
-from privet.privacy.ledger.account import shorten, total_delta
-from privet.privacy.ledger.conversion import epsilon_of, weak_delta
+from privet.privacy.ledger.conversion import shorten, weak_delta
 from privet.schema.model import CHOICE, MOST_ROWS, Adjacency, Schema
 
 if TYPE_CHECKING:
-    from privet.privacy.ledger.account import Account, Entry
-    from privet.privacy.ledger.book import Run
     from privet.privacy.queries.tables import Release
+    from privet.trust.statement import Charge, Statement
 
 
 @dataclass(frozen=True)
@@ -109,21 +107,15 @@ class Certificate(Mapping[str, Any]):
         return "\n".join([*self.lines(), *(["It assumes that:", *assumed] if assumed else [])])
 
 
-def of_run(
-    schema: Schema,
-    run: Run,
-    releases: Sequence[Release],
-    account: Account,
-    *,
-    durable: bool,
-) -> Certificate:
-    """The certificate of a run that has been closed; ``account`` is its data set's after that."""
+def of_run(schema: Schema, run: Statement, releases: Sequence[Release]) -> Certificate:
+    """The certificate of a run that has been closed."""
+    cap = run.cap
     return Certificate(
         {
             "private": True,
-            "promise": _promise(schema, run.epsilon, run.promised_delta),
+            "promise": _promise(schema, run.epsilon, run.delta),
             "epsilon": run.epsilon,
-            "delta": run.promised_delta,
+            "delta": run.delta,
             "adjacency": schema.adjacency.value,
             "rows_per_person": schema.rows_per_person,
             "trust": "central",
@@ -132,17 +124,17 @@ def of_run(
             "method": run.method,
             "queries": _queries(run, releases),
             "ledger": {
-                "durable": durable,
-                "run": run.id,
-                "cap_epsilon": account.epsilon,
-                "cap_delta": account.promised_delta,
-                "cap_test_delta": float(account.test_delta),
-                "cap_set_by_this_run": run.set_cap,
-                "left_epsilon": account.left_epsilon,
+                "durable": cap.durable,
+                "run": run.run,
+                "cap_epsilon": cap.epsilon,
+                "cap_delta": cap.delta,
+                "cap_test_delta": cap.test_delta,
+                "cap_set_by_this_run": cap.set_by_this_run,
+                "left_epsilon": cap.left_epsilon,
             },
             "reused": False,
-            "warnings": list(weak_delta(run.promised_delta, schema.rows)),
-            "assumptions": _assumptions(schema, durable),
+            "warnings": list(weak_delta(run.delta, schema.rows)),
+            "assumptions": _assumptions(schema, cap.durable),
         }
     )
 
@@ -314,49 +306,48 @@ def _factor(epsilon: float) -> str:
         return "a factor too large to mean anything"
 
 
-def _spent(run: Run) -> dict[str, Any]:
+def _spent(run: Statement) -> dict[str, Any]:
     """What was spent, at the delta that the currency takes; tests add their own to that."""
     amount, zcdp = run.spent, run.currency == "zcdp"
-    tested = run.test_delta - run.test_delta_left
     return {
-        "epsilon": epsilon_of(amount, run.delta) if amount else 0.0,
-        "delta": total_delta(run.delta, tested),
-        "test_delta": total_delta(0.0, tested),
+        "epsilon": run.spent_epsilon,
+        "delta": run.spent_delta,
+        "test_delta": run.spent_test_delta,
         "rho": float(amount) if zcdp else None,
         "rho_exact" if zcdp else "epsilon_exact": f"{amount.numerator}/{amount.denominator}",
     }
 
 
-def _queries(run: Run, releases: Sequence[Release]) -> list[dict[str, Any]]:
+def _queries(run: Statement, releases: Sequence[Release]) -> list[dict[str, Any]]:
     """Every charge; one that gave numbers has the law of their noise beside it."""
     waiting = list(releases)
     listed = []
-    for entry in run.entries:
-        at = next((i for i, r in enumerate(waiting) if str(r.query) == entry.what), None)
+    for charge in run.charges:
+        at = next((i for i, r in enumerate(waiting) if str(r.query) == charge.what), None)
         release = None if at is None else waiting.pop(at)
         listed.append(
             {
-                "what": entry.what,
-                "cost": float(entry.cost),
+                "what": charge.what,
+                "cost": charge.cost,
                 "currency": "rho" if run.currency == "zcdp" else "epsilon",
-                "test_delta": total_delta(0.0, entry.test_delta),
-                "mechanism": _door(entry) if release is None else _told(entry, release),
+                "test_delta": charge.test_delta,
+                "mechanism": _door(charge) if release is None else _noise(charge, release),
                 "noise_sd": math.sqrt(release.variance) if release else None,
             }
         )
     return listed
 
 
-def _told(entry: Entry, release: Release) -> str:
-    return _mechanism(release) + (" after a test" if entry.test_delta else "")
+def _noise(charge: Charge, release: Release) -> str:
+    return _mechanism(release) + (" after a test" if charge.test_delta else "")
 
 
-def _door(entry: Entry) -> str:
+def _door(charge: Charge) -> str:
     """Which door of the vault an answer came through that is not kept as numbers."""
-    if entry.test_delta:
+    if charge.test_delta:
         return "no answer: the test did not pass"
     doors = {"largest of": "selection", "sieve at": "sieve"}
-    return next((door for start, door in doors.items() if entry.what.startswith(start)), "noise")
+    return next((door for start, door in doors.items() if charge.what.startswith(start)), "noise")
 
 
 def _mechanism(release: Release) -> str:

@@ -17,10 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from privet.errors import OutputError
+from privet.errors import NOTE, OutputError
 from privet.files.scratch import OnNote, held_folder, ignore, sweep
 
-NOTE = "privet: "  # how a note on an error begins that the command line may show
 RESCUED = "rescued-"
 FILES = ("graph.json", "certificate.json", "evidence.json", "graph.svg", "report.html")
 EVIDENCE = "evidence.json"  # what has been paid for

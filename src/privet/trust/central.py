@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt
+from math import ceil, isqrt, sqrt
 from typing import Any
 
 from privet.errors import BudgetError
@@ -19,7 +19,7 @@ GRID = 1 << 64  # prices are rounded down to this part of one
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curator:
+class Central:
     """Asks the vault, paying with shares of one run's budget, or of a ``part`` of it."""
 
     vault: Vault
@@ -27,12 +27,16 @@ class Curator:
     part: Fraction = Fraction(1)
 
     @staticmethod
-    def open(data: Any, schema: Schema, run: Run | None, part: Fraction = Fraction(1)) -> Curator:
-        return Curator(vault=Vault(data, schema, run), run=run, part=part)
+    def open(data: Any, schema: Schema, run: Run | None, part: Fraction = Fraction(1)) -> Central:
+        return Central(vault=Vault(data, schema, run), run=run, part=part)
 
     @property
     def schema(self) -> Schema:
         return self.vault.schema
+
+    @property
+    def private(self) -> bool:
+        return self.run is not None
 
     @property
     def pure(self) -> bool:
@@ -44,8 +48,8 @@ class Curator:
         if self.run is None:
             return self.exact(query)
         if self.pure:
-            return self.vault.release(query, Laplace(epsilon=self.budget * share))
-        return self.vault.release(query, Gaussian(rho=self.budget * share))
+            return self.vault.release(query, Laplace(epsilon=self._budget * share))
+        return self.vault.release(query, Gaussian(rho=self._budget * share))
 
     def laplace(self, query: Query, share: Fraction) -> Release:
         """The answer with Laplace noise, whatever the currency."""
@@ -54,12 +58,16 @@ class Curator:
     def tested(self, question: Conditional, share: Fraction) -> tuple[Release, Release | None]:
         """A noisy distance and, if it is large enough, the answer: half of the share is for
         either, and so much of what the run has for tests is the test's."""
-        half = self.budget * share / 2
+        half = self._budget * share / 2
         mechanism = Laplace(epsilon=half) if self.pure else Gaussian(rho=half)
-        test, delta = self.test(share)
+        test, delta = self._test(share)
         return self.vault.tested(question, test, mechanism, delta)
 
-    def test(self, share: Fraction) -> tuple[Laplace, Fraction]:
+    def safe_distance(self, share: Fraction, deviations: float) -> int:
+        test, delta = self._test(share)
+        return test.unlikely(1, delta) + ceil(deviations * test.scale(1))
+
+    def _test(self, share: Fraction) -> tuple[Laplace, Fraction]:
         """The noise and the delta of the test that ``tested`` makes for this share."""
         delta = self._paying().test_delta * self.part * share
         return Laplace(epsilon=self._epsilon(share / 2, 2)), delta
@@ -80,19 +88,40 @@ class Curator:
         return self.vault.release(query, Exact())
 
     @property
-    def budget(self) -> Fraction:
-        """What shares are shares of."""
-        return self._paying().budget * self.part
-
-    @property
     def left(self) -> Fraction:
         """The share of the budget that is not spent yet."""
-        return 1 - self._paying().spent / self.budget
+        return 1 - self._paying().spent / self._budget
+
+    def sharpness(self, share: Fraction) -> float:
+        amount = float(self._budget * share)
+        return amount if self.pure else sqrt(2 * amount)
+
+    def selection_epsilon(self, share: Fraction) -> float:
+        amount = float(self._budget * share)
+        return amount if self.pure else sqrt(8 * amount)
+
+    def variance(self, query: Query, share: Fraction) -> float:
+        if self.run is None:
+            return 0.0
+        amount = float(self._budget * share)
+        if self.pure:
+            return 2 * (query.l1(self.schema) / amount) ** 2
+        return query.l2_squared(self.schema) / (2 * amount)
+
+    def sample(self, rate: float) -> Central:
+        from privet.trust.subsample import sample  # which makes a curator of this kind
+
+        return sample(self, rate)
+
+    @property
+    def _budget(self) -> Fraction:
+        """What shares are shares of."""
+        return self._paying().budget * self.part
 
     def _epsilon(self, share: Fraction, divisor: int) -> Fraction:
         """The largest epsilon (on a fine grid) whose price is this share of the budget: itself,
         or epsilon^2 / divisor in zCDP."""
-        amount = self.budget * share
+        amount = self._budget * share
         if self.pure:
             return amount
         square = amount * divisor * GRID**2

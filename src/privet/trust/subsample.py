@@ -16,7 +16,7 @@ from privet.errors import MethodError
 from privet.privacy.ledger.book import MEMORY, Ledger
 from privet.privacy.ledger.conversion import DIGITS, SLACK
 from privet.schema.model import Adjacency, Schema
-from privet.trust.central import GRID, Curator
+from privet.trust.central import GRID, Central
 
 WORDS = 1 << 32  # a row is kept if a random word of 32 bits lies below ``keep``
 
@@ -31,7 +31,7 @@ def check(schema: Schema) -> None:
         )
 
 
-def sampled(curator: Curator, rate: float) -> Curator:
+def sample(curator: Central, rate: float) -> Central:
     """The same table, from now on seen through a secret sample of about this share of rows."""
     run, schema = curator.run, curator.schema
     check(schema)
@@ -54,7 +54,7 @@ def sampled(curator: Curator, rate: float) -> Curator:
         unit=schema.unit,
     )
     curator.vault.sample(keep, price=run.left, run=inner)
-    return Curator(vault=curator.vault, run=inner)
+    return Central(vault=curator.vault, run=inner)
 
 
 def amplified(epsilon: Fraction, rate: Fraction) -> Fraction:

@@ -30,7 +30,7 @@ from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import Laplace
 from privet.privacy.queries.dependence import UNIT, Dependence
 from privet.privacy.queries.tables import Release
-from privet.trust.central import Curator
+from privet.trust.central import Central
 from tests.helpers.encoded import Records, binary, encoded, neighbours, paid
 
 FALSE_ALARM = 1e-6
@@ -132,14 +132,14 @@ def test_noise_of_a_test_does_not_depend_on_its_round(
 ) -> None:
     """A test in a round of six has the noise of a test by itself at the same price."""
     seen: list[tuple[int, float, Fraction]] = []
-    release = Curator.release
+    release = Central.release
 
-    def watched(self: Curator, query: Any, share: Fraction) -> Release:
+    def watched(self: Central, query: Any, share: Fraction) -> Release:
         answer = release(self, query, share)
         seen.append((query.size(self.schema), answer.variance, share))
         return answer
 
-    monkeypatch.setattr(Curator, "release", watched)
+    monkeypatch.setattr(Central, "release", watched)
     curate.measure(paid(binary("abcd"), DENSE, 1, delta), Settings(max_order=0))
     size, variance, share = seen[-1]
     assert size == 6
@@ -162,10 +162,10 @@ def test_what_is_asked_and_paid_follows_from_answers_alone(
 ) -> None:
     """The same answers and coins on other rows lead to the same questions and prices."""
     heard: list[Release] = []
-    release = Curator.release
+    release = Central.release
     monkeypatch.setattr(curate.secrets, "randbits", lambda _: 1)
     monkeypatch.setattr(
-        Curator,
+        Central,
         "release",
         lambda self, query, share: heard.append(release(self, query, share)) or heard[-1],
     )
@@ -173,11 +173,11 @@ def test_what_is_asked_and_paid_follows_from_answers_alone(
     one = curate.measure(first, Settings())
     answers: Iterator[Release] = iter(heard)
 
-    def replayed(self: Curator, query: Any, share: Fraction) -> Release:
+    def replayed(self: Central, query: Any, share: Fraction) -> Release:
         release(self, query, share)
         return next(answers)
 
-    monkeypatch.setattr(Curator, "release", replayed)
+    monkeypatch.setattr(Central, "release", replayed)
     second = paid(binary("abcd"), [(0, 0, 0, 0)] * 3, 1)
     other = curate.measure(second, Settings())
     assert read(one[-1], 4) == read(other[-1], 4)

@@ -33,7 +33,7 @@ from privet.privacy.queries.tables import Query, Release
 from privet.privacy.vault import Vault
 from privet.results import saved as evidence_file
 from privet.schema.model import Adjacency, Column, Schema
-from privet.trust.central import Curator
+from privet.trust.central import Central
 
 Rows = list[tuple[int, ...]]
 
@@ -229,7 +229,7 @@ def test_each_selection_is_charged_and_named(tmp_path: Path) -> None:
         "people", epsilon=2, delta=1e-6, method="em-pc", unit=schema.unit
     )
     with run:
-        em_pc.measure(Curator.open(data_of(rows, schema), schema, run), Settings())
+        em_pc.measure(Central.open(data_of(rows, schema), schema, run), Settings())
     first, *others = run.entries
     assert first.what == "4 tables of up to 1 columns" and len(others) >= 3
     assert all(entry.what.startswith("largest of ") for entry in others)

@@ -28,7 +28,7 @@ from privet.privacy.queries.tables import Release
 from privet.privacy.vault import Vault
 from privet.results import saved as evidence_file
 from privet.schema.model import Adjacency, Column, Schema
-from privet.trust.central import Curator
+from privet.trust.central import Central
 
 Floats = NDArray[np.float64]
 FALSE_ALARM = 1e-6
@@ -175,7 +175,7 @@ CHAIN = LinearGaussian(
 
 
 def release_of(data: dict[str, Floats], schema: Schema) -> Release:
-    return Curator.open(data, schema, None).exact(BoxMoments(columns=schema.names))
+    return Central.open(data, schema, None).exact(BoxMoments(columns=schema.names))
 
 
 def test_the_noise_in_correlations_is_what_the_evidence_says() -> None:

@@ -26,7 +26,7 @@ from privet.privacy.ledger.book import Ledger
 from privet.privacy.queries.tables import Counts
 from privet.results.saved import Saved, load, to_json
 from privet.schema.model import Column, Schema
-from privet.trust.central import Curator
+from privet.trust.central import Central
 
 
 def schema_of(size: int, knowledge: Knowledge | None = None) -> Schema:
@@ -93,7 +93,7 @@ def test_a_share_is_never_exceeded_and_nearly_used(delta: float) -> None:
     schema = schema_of(2)
     data = {"v0": ["a", "b"], "v1": ["b", "b"]}
     run = Ledger(":memory:").begin("toy", epsilon=1, delta=delta, method="m", unit=schema.unit)
-    curator = Curator.open(data, schema, run)
+    curator = Central.open(data, schema, run)
     share = Fraction(1, 7)
     for asked, ask in enumerate((curator.laplace, curator.select), start=1):
         ask(Counts(("v0", "v1")), share)  # type: ignore[operator]
@@ -107,7 +107,7 @@ def test_a_share_is_never_exceeded_and_nearly_used(delta: float) -> None:
 
 
 def test_noise_without_a_budget_is_refused() -> None:
-    curator = Curator.open({"v0": ["a"], "v1": ["b"]}, schema_of(2), None)
+    curator = Central.open({"v0": ["a"], "v1": ["b"]}, schema_of(2), None)
     with pytest.raises(BudgetError, match="without a budget"):
         curator.select(Counts(("v0",)), Fraction(1, 2))
 

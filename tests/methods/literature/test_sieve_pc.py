@@ -33,7 +33,7 @@ from privet.privacy.queries.dependence import UNIT, Dependence
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Column, Schema
 from privet.search.constraints import Constraints
-from privet.trust.central import Curator
+from privet.trust.central import Central
 from tests.helpers.encoded import Records, binary, encoded, neighbours, paid
 
 FALSE_ALARM = 1e-6
@@ -171,9 +171,9 @@ def test_what_is_asked_follows_from_answers_alone(
         mechanisms.Sieve, "above", lambda self, score: told.append(above(self, score)) or told[-1]
     )
     released: list[Release] = []
-    release = Curator.release
+    release = Central.release
     monkeypatch.setattr(
-        Curator,
+        Central,
         "release",
         lambda self, query, share: released.append(release(self, query, share)) or released[-1],
     )
@@ -186,12 +186,12 @@ def test_what_is_asked_follows_from_answers_alone(
         self._left -= answer
         return answer
 
-    def replayed(self: Curator, query: object, share: Fraction) -> Release:
+    def replayed(self: Central, query: object, share: Fraction) -> Release:
         release(self, query, share)  # type: ignore[arg-type]
         return next(values)
 
     monkeypatch.setattr(mechanisms.Sieve, "above", replay)
-    monkeypatch.setattr(Curator, "release", replayed)
+    monkeypatch.setattr(Central, "release", replayed)
     second = paid(binary("abcd"), [(0, 0, 0, 0)] * 3, 1)
     other = method.measure(second, Settings())  # type: ignore[attr-defined]
     assert separations(one, 4) == separations(other, 4)
@@ -243,7 +243,7 @@ def law(
     return found
 
 
-def sample(curator: Curator, cap: int) -> tuple[bool, bool]:
+def sample(curator: Central, cap: int) -> tuple[bool, bool]:
     releases = svt_pc.measure(curator, Settings(cap=cap, max_order=0))
     gone = {s.y for s in separations(releases)}
     return 1 in gone, 2 in gone
@@ -265,7 +265,7 @@ FORMS = pytest.mark.parametrize(
 RUNS = 800
 
 
-def budgets(curator: Curator, cap: int) -> tuple[Fraction, int, int]:
+def budgets(curator: Central, cap: int) -> tuple[Fraction, int, int]:
     """Epsilon, positives and number of the sieves of a run."""
     share = 1 - MARGINS
     if curator.pure:

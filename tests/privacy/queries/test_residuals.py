@@ -30,7 +30,7 @@ from privet.privacy.queries.residuals import (
 from privet.privacy.queries.ridge import FINE, GRID
 from privet.privacy.queries.tested import RankStability, StableRange, StableRanks, near_pairs
 from privet.schema.model import Adjacency, Column, Schema
-from privet.trust.central import Curator
+from privet.trust.central import Central
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -260,12 +260,12 @@ def test_few_rows_are_no_error() -> None:
             exact(query, np.ones((rows, 2)))
 
 
-def curator_for(x: Floats, y: Floats, delta: float = 0, epsilon: float = 40) -> Curator:
+def curator_for(x: Floats, y: Floats, delta: float = 0, epsilon: float = 40) -> Central:
     schema = schema_for(len(x))
     run = Ledger(":memory:").begin(
         "people", epsilon=epsilon, delta=delta, method="anm", unit=schema.unit, test_delta=1e-6
     )
-    return Curator.open({"x": x, "y": y}, schema, run)
+    return Central.open({"x": x, "y": y}, schema, run)
 
 
 @pytest.mark.parametrize("delta", [0, 1e-6])

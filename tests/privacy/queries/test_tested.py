@@ -26,14 +26,13 @@ from scipy.stats import beta
 
 from privet.errors import BudgetError, LedgerError, SchemaError
 from privet.privacy.engines.memory import MemoryRows
-from privet.privacy.ledger.account import total_delta
 from privet.privacy.ledger.book import Ledger, Run
-from privet.privacy.ledger.conversion import budget_for
+from privet.privacy.ledger.conversion import budget_for, total_delta
 from privet.privacy.mechanisms import Exact, Gaussian, Laplace
 from privet.privacy.queries.tables import Integers, Rows
 from privet.privacy.vault import Vault
 from privet.schema.model import Adjacency, Column, Schema
-from privet.trust.central import Curator
+from privet.trust.central import Central
 
 FALSE_ALARM = 1e-6
 TENTH, MILLIONTH = Fraction(1, 10), Fraction(1, 10**6)
@@ -421,7 +420,7 @@ KILLED = """
 import os, sys
 from fractions import Fraction
 from privet.ledger import Ledger
-from privet.trust.central import Curator
+from privet.trust.central import Central
 sys.path.insert(0, sys.argv[2])
 from tests.privacy.queries.test_tested import Clear, Majority, Margin, SCHEMA, UNIT
 class Fatal(Margin):
@@ -429,7 +428,7 @@ class Fatal(Margin):
         os._exit(9)
 run = Ledger(sys.argv[1]).begin(
     "people", epsilon=1, delta=0, method="killed", unit=UNIT, test_delta=1e-6)
-curator = Curator.open({"a": ["yes"] * 9, "b": ["no"] * 9}, SCHEMA, run)
+curator = Central.open({"a": ["yes"] * 9, "b": ["no"] * 9}, SCHEMA, run)
 curator.tested(Clear(distance=Fatal()), Fraction(1, 4))
 """
 
@@ -526,7 +525,7 @@ def test_no_other_door_sells_what_must_be_tested() -> None:
 @pytest.mark.parametrize("delta", [0, 1e-6])
 def test_a_share_pays_for_test_and_answer(delta: float) -> None:
     run = begin(Ledger(":memory:"), 8, delta, 1e-6)
-    curator = Curator(vault=Opened(counted(0, 5000), run), run=run)
+    curator = Central(vault=Opened(counted(0, 5000), run), run=run)
     test, found = curator.tested(Clear(), Fraction(1, 4))
     assert found is not None and run.test_delta_left == Fraction(3, 4) * MILLIONTH
     assert found.mechanism.startswith("Gaussian" if delta else "Laplace")
@@ -534,7 +533,7 @@ def test_a_share_pays_for_test_and_answer(delta: float) -> None:
     share = run.spent / run.budget
     assert Fraction(1, 4) * (1 - MILLIONTH) < share <= Fraction(1, 4)
     without = begin(Ledger(":memory:"), 8, delta, 0)
-    curator = Curator(vault=Opened(counted(0, 5000), without), run=without)
+    curator = Central(vault=Opened(counted(0, 5000), without), run=without)
     with pytest.raises(BudgetError, match="between 0 and 1"):
         curator.tested(Clear(), Fraction(1, 4))
     assert without.spent == 0

@@ -111,7 +111,7 @@ def _amounts(account: Account) -> tuple[float, float]:
     """Spent and left, as epsilon; rounded so that neither looks better than it is."""
     from decimal import ROUND_CEILING, ROUND_FLOOR
 
-    from privet.privacy.ledger.account import shorten
+    from privet.privacy.ledger.conversion import shorten
 
     spent = shorten(account.spent_epsilon, ROUND_CEILING)
     return min(spent, max(account.epsilon, account.spent_epsilon)), shorten(

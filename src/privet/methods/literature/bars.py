@@ -23,7 +23,7 @@ from privet.privacy.queries.tables import MOST_CELLS, Release, Tables
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.trust import subsample
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 MARGINS = Fraction(1, 20)
 LEVEL = 0.01  # [found by experiment on random networks]

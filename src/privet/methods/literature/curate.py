@@ -32,17 +32,16 @@ from privet.methods.literature.walk import Places, Walk
 from privet.methods.method import Method, Published
 from privet.methods.options import Settings
 from privet.privacy.queries.tables import Release
-from privet.trust import subsample
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 FINEST = 1 << 40  # shares of a test are rounded down to this part of the budget
 
 
 def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
-    if curator.run is None:
+    if not curator.private:
         return sequential.exactly(curator, settings)
     if settings.subsample is not None:
-        curator = subsample.sampled(curator, settings.subsample)
+        curator = curator.sample(settings.subsample)
     margins, bars, walk = sequential.start(curator, settings)
     for order in range(settings.max_order + 1):
         if share := _share(curator, bars, walk, order, settings):
@@ -58,21 +57,20 @@ def _share(curator: Curator, bars: Bars, walk: Walk, order: int, settings: Setti
     this order [found by experiment; the paper's e * C(d-2, j) starves the first orders].
     """
     counts = [_tests(walk, j) for j in range(order, settings.max_order + 1)]
-    if not counts[0] or curator.run is None or not curator.left:
+    if not counts[0] or not curator.private or not curator.left:
         return Fraction(0)
     tests = [min(count, counts[0]) for count in counts if count]
-    budget, left = float(curator.budget), float(curator.left)
     bar = median(bars.height(pair) for pair in walk.edges()) / bars.reach
     sharpness = (bar * settings.beta2, bar * settings.beta1)
     power = 1 if curator.pure else 2  # epsilons add up, or their squares do
-    total = budget * left if curator.pure else 2 * budget * left
+    total = curator.sharpness(curator.left) ** power
     each = allocate(
         lambda e: float(sum(t * x**power for t, x in zip(tests, e.tolist(), strict=True))),
         total,
         len(tests),
         sharpness,
     )[0]
-    return Fraction(int(left * each**power / total * FINEST), FINEST)
+    return Fraction(int(float(curator.left) * each**power / total * FINEST), FINEST)
 
 
 def _tests(walk: Walk, order: int) -> int:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
-from math import log, sqrt
+from math import log
 from typing import Protocol
 
 from privet.errors import MethodError
@@ -39,7 +39,7 @@ from privet.privacy.queries.distance import Distances, DistantRemovals
 from privet.privacy.queries.tables import Query, Release, Tables
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 MARGINS = Fraction(1, 16)
 # With more questions left about one column, neighbours are too many to look for separators.
@@ -80,7 +80,7 @@ def usual_level(columns: int) -> float:
 
 def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     statistic = _statistic(settings)
-    if curator.run is None:
+    if not curator.private:
         plain = "g2" if statistic == "distance" else statistic
         return sequential.exactly(curator, replace(settings, statistic=plain))
     schema = curator.schema
@@ -216,9 +216,7 @@ class _Calls:
     def _doubt(self, price: Fraction) -> int:
         """Added to a score, so that an independent pair is not kept because of noise alone; more
         for more columns [found on random networks]."""
-        assert self.curator.run is not None
-        budget = float(self.curator.budget * price)
-        epsilon = budget if self.curator.pure else sqrt(8 * budget)
+        epsilon = self.curator.selection_epsilon(price)
         return round(self.scores.reach / epsilon * log(len(self.curator.schema.names)))
 
 

@@ -41,7 +41,7 @@ from privet.schema.model import Adjacency, Schema, did_you_mean
 from privet.search.constraints import Constraints
 from privet.search.notears import without_circles
 from privet.search.protocols import Floats
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 # Shares of a run's budget: where the columns lie, second moments, and all gradients together.
 LOCATION, MOMENTS, GRADIENTS = Fraction(1, 10), Fraction(5, 10), Fraction(4, 10)
@@ -155,11 +155,11 @@ def _measure(
 
 
 def _cut(curator: Curator, rows: float) -> float:
-    if curator.run is None:
+    if not curator.private:
         return FAR_CLIP
     reach = 1 if curator.schema.adjacency is Adjacency.ADD_REMOVE else 2
     size, moved = len(curator.schema.columns), reach * curator.schema.rows_per_person
-    noise = size * moved / (rows * sqrt(2 * float(curator.budget * (MOMENTS + GRADIENTS))))
+    noise = size * moved / (rows * curator.sharpness(MOMENTS + GRADIENTS))
     return min(max(BEARABLE / noise, CLIP), MOST_CLIP)
 
 

@@ -23,8 +23,7 @@ from privet.methods.literature.walk import Walk
 from privet.methods.method import Method, Published
 from privet.methods.options import Settings
 from privet.privacy.queries.tables import Release
-from privet.trust import subsample
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 # [found by experiment on random networks] The sieve's bar is twice the one of the examination,
 # and every second positive may be for nothing.
@@ -34,10 +33,10 @@ SIEVED = Fraction(1, 2)  # of the budget; the rest examines
 
 
 def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
-    if curator.run is None:
+    if not curator.private:
         return sequential.exactly(curator, settings)
     if settings.subsample is not None:
-        curator = subsample.sampled(curator, settings.subsample)
+        curator = curator.sample(settings.subsample)
     margins, bars, walk = sequential.start(curator, settings)
     cap = settings.cap or POSITIVES * walk.enough
     runs, positives = (1, cap) if curator.pure else (cap, 1)

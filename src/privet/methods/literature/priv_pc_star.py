@@ -30,7 +30,7 @@ from privet.privacy.queries.box_moments import GRID, BoxMoments, matrix
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
 from privet.search.protocols import Indices
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 FAINTEST = 1e-9  # of a squared effect, so that effects can be compared by ratios
 
@@ -38,7 +38,7 @@ FAINTEST = 1e-9  # of a squared effect, so that effects can be compared by ratio
 def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     settings.on_step("measuring moments", 0.0)
     query = BoxMoments(columns=curator.schema.names)
-    if curator.run is None:
+    if not curator.private:
         return (curator.exact(query),)
     return (curator.laplace(query, Fraction(1)),)
 

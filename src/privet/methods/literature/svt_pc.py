@@ -20,11 +20,11 @@ from privet.methods.literature.decisions import told
 from privet.methods.method import Method, Published
 from privet.methods.options import Settings
 from privet.privacy.queries.tables import Release
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 
 def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
-    if curator.run is None:
+    if not curator.private:
         return sequential.exactly(curator, settings)
     margins, bars, walk = sequential.start(curator, settings)
     cap = settings.cap or walk.enough

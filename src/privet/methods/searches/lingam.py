@@ -17,7 +17,7 @@ from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.search.direct_lingam import direct_lingam
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 NOTE = (
     "The arrows rest on errors that are not Gaussian; where they are Gaussian, their directions "

@@ -25,7 +25,7 @@ from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
 from privet.scores import tables as table_scores
 from privet.scores.families import Families
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 
 def kind(schema: Schema, search: Search) -> str:

@@ -41,7 +41,7 @@ from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
 from privet.scores import gaussian
 from privet.search.protocols import Bools
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 MOST_COLUMNS = 400
 

@@ -26,7 +26,7 @@ from privet.privacy.ledger.conversion import float_up
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
 from privet.search.protocols import Judge
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 Evidence = LocalEvidence | LocalCorrelations
 REPORTS = "reports"  # the kind of evidence that these methods search

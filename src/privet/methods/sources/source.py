@@ -13,7 +13,7 @@ from privet.methods.search import Need, Search
 from privet.privacy.ledger.conversion import Number
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 ALL_KINDS = frozenset({"categorical", "ordinal", "numeric"})
 NUMERIC = frozenset({"numeric"})

@@ -42,7 +42,7 @@ from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.search.pc import Skeleton, prune
 from privet.search.weighed_pc import WIDEST
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 MOST_COLUMNS = 400
 MOST_LEVELS = 32
@@ -119,7 +119,7 @@ def measure_whole(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     """The table of all columns, in which all interactions are."""
     settings.on_step("measuring the whole table", 0.0)
     query = Tables((curator.schema.names,))
-    if curator.run is None:
+    if not curator.private:
         return (curator.exact(query),)
     return (curator.laplace(query, Fraction(1)),)
 

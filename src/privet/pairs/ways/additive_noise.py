@@ -40,7 +40,7 @@ from privet.privacy.queries.ridge import FINE, public_bandwidth
 from privet.privacy.queries.tables import Release
 from privet.privacy.queries.tested import RankStability
 from privet.schema.model import Schema
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 SCORES = {
     "sqrt-hsic": "root of HSIC of cause and residual",
@@ -106,9 +106,9 @@ def _query(score: str, pair: Pair, choices: Choices, *, exact: bool) -> AnmScore
 def measure_scores(
     score: str, curator: Curator, pair: Pair, choices: Choices, share: Fraction
 ) -> tuple[Release, ...]:
-    query = _query(score, pair, choices, exact=curator.run is None)
+    query = _query(score, pair, choices, exact=not curator.private)
     coarse = spread.ask(curator, pair, share * LOOK)
-    if score in RANKS and curator.run is not None:
+    if score in RANKS and curator.private:
         return coarse, *stable.ranks(curator, query, share * (1 - LOOK))
     return coarse, forgotten(curator.release(query, share * (1 - LOOK)))
 
@@ -187,7 +187,7 @@ def measure_quartiles(
     curator: Curator, pair: Pair, choices: Choices, share: Fraction
 ) -> tuple[Release, ...]:
     """Eight selections; without privacy, four ranges."""
-    if curator.run is None:
+    if not curator.private:
         return _exact_ranges(curator, pair, choices)
     coarse = spread.ask(curator, pair, share * LOOK)
     model = _model(pair, choices, exact=False)
@@ -195,8 +195,7 @@ def measure_quartiles(
     price = share * (1 - LOOK) / len(asked)
     grid = QuartileRanks.edges()
     edges = [int(grid[curator.select(query, price)]) for query in asked]
-    amount = float(curator.budget * price)
-    epsilon = amount if curator.pure else sqrt(8 * amount)
+    epsilon = curator.selection_epsilon(price)
     scale = 2 * curator.schema.rows_per_person / epsilon
     mechanism = f"Select(epsilon={epsilon:.6g})"
     return coarse, forgotten(quartiles.told(model, edges, 2 * scale**2, mechanism))
@@ -206,7 +205,7 @@ def measure_ranges(
     curator: Curator, pair: Pair, choices: Choices, share: Fraction
 ) -> tuple[Release, ...]:
     """Four ranges, each after a test; without privacy, without."""
-    if curator.run is None:
+    if not curator.private:
         return _exact_ranges(curator, pair, choices)
     coarse = spread.ask(curator, pair, share * LOOK)
     model = _model(pair, choices, exact=False)

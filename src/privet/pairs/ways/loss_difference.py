@@ -19,7 +19,7 @@ from privet.pairs.ways.noisy_table import DEPENDS, check
 from privet.privacy.queries.pairs import LossDifference
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 LOOK = Fraction(1, 4)  # of what a pair may spend, to see that its columns vary and depend
 DEFECT = (

@@ -15,12 +15,11 @@ import numpy as np
 
 from privet.pairs.algorithms.judgement import WEAKEST, Noise, judge
 from privet.pairs.algorithms.on_table import Floats, bins_for, strength
-from privet.pairs.measure import variance
 from privet.pairs.way import Choices, Direction, Orientation, Pair, Way
 from privet.privacy.queries.pairs import PairTable, Range, check_numeric, check_pair
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 DIRECTIONS: dict[int, Direction] = {1: "-->", -1: "<--", 0: "undecided"}
 WAYS_ON_TABLES = {
@@ -62,7 +61,7 @@ def ask(curator: Curator, pair: Pair, bins: int, share: Fraction) -> Release:
 
 def measure(curator: Curator, pair: Pair, choices: Choices, share: Fraction) -> tuple[Release, ...]:
     any_table = PairTable(x=pair.x, y=pair.y, bins=2)  # the noise is the same for all
-    bins = bins_for(strength(pair.rows, variance(curator, any_table, share)))
+    bins = bins_for(strength(pair.rows, curator.variance(any_table, share)))
     return (ask(curator, pair, bins, share),)
 
 

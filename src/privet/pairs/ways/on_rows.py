@@ -10,7 +10,7 @@ from privet.pairs.ways.noisy_table import check
 from privet.pairs.ways.row_scores import UNIT, PairScores
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
 
 ALGORITHMS = {
     "anm": ("additive-noise model: Gaussian process, then HSIC", "Hoyer et al. 2009"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 
 from privet.errors import BudgetError
@@ -22,6 +22,8 @@ from privet.privacy.ledger.conversion import (
     epsilon_of,
     exchange,
     refuse_large_delta,
+    shorten,
+    total_delta,
 )
 
 
@@ -260,13 +262,6 @@ class Account:
         return epsilon if epsilon >= SMALLEST else 0.0
 
 
-def total_delta(delta: float, test_delta: Fraction) -> float:
-    """Their sum, rounded up; as everywhere, a float stands for its decimal."""
-    exact = Fraction(repr(delta)) + test_delta
-    nearest = float(exact)
-    return nearest if Fraction(repr(nearest)) >= exact else math.nextafter(nearest, math.inf)
-
-
 def sufficient_epsilon(needed: Fraction, delta: Number) -> float:
     """A short epsilon whose budget at ``delta`` covers ``needed``."""
     epsilon = shorten(max(epsilon_of(needed, delta), float(SMALLEST)), ROUND_CEILING)
@@ -277,7 +272,3 @@ def sufficient_epsilon(needed: Fraction, delta: Number) -> float:
 
 def spell(value: float) -> str:
     return repr(value).removesuffix(".0")  # every digit: the command must be enough
-
-
-def shorten(value: float, rounding: str) -> float:
-    return float(Context(prec=4, rounding=rounding).create_decimal(Decimal(repr(value))))

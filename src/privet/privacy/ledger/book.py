@@ -33,9 +33,14 @@ from privet.privacy.ledger.account import (
     RunRecord,
     spell,
     sufficient_epsilon,
+)
+from privet.privacy.ledger.conversion import (
+    Currency,
+    Number,
+    currency_for,
+    epsilon_of,
     total_delta,
 )
-from privet.privacy.ledger.conversion import Currency, Number, currency_for, epsilon_of
 from privet.privacy.ledger.store import (
     alike,
     caps_of,

@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
@@ -232,3 +232,15 @@ def _order(curve: Callable[[float], float]) -> float:
             right = low + GOLDEN * (high - low)
             at_right = curve(math.exp(right))
     return math.exp((low + high) / 2)
+
+
+def total_delta(delta: float, test_delta: Fraction) -> float:
+    """Their sum, rounded up; as everywhere, a float stands for its decimal."""
+    exact = Fraction(repr(delta)) + test_delta
+    nearest = float(exact)
+    return nearest if Fraction(repr(nearest)) >= exact else math.nextafter(nearest, math.inf)
+
+
+def shorten(value: float, rounding: str) -> float:
+    """Four digits are enough for a person; which way they are rounded is not."""
+    return float(Context(prec=4, rounding=rounding).create_decimal(Decimal(repr(value))))

@@ -30,7 +30,7 @@ from privet.privacy.queries.box_moments import BoxMoments
 from privet.privacy.queries.tables import Release
 from privet.privacy.vault import Vault
 from privet.schema.model import Adjacency, Column, Schema
-from privet.trust.central import Curator
+from privet.trust.central import Central
 
 FALSE_ALARM = 1e-6
 Data = dict[str, list[Any]]
@@ -50,7 +50,7 @@ def as_published(
     """How often an event happens in the method as published."""
     method = catalogue.get(name)
     assert method.published is not None
-    curator = Curator.open(data, schema, None)
+    curator = Central.open(data, schema, None)
     return sum(
         event(method.published.measure(curator, Settings(seed=seed), epsilon, 0.0))
         for seed in range(runs)
@@ -58,7 +58,7 @@ def as_published(
 
 
 def as_built(
-    measure: Callable[[Curator, Settings], tuple[Release, ...]],
+    measure: Callable[[Central, Settings], tuple[Release, ...]],
     data: Data,
     schema: Schema,
     epsilon: float,
@@ -67,7 +67,7 @@ def as_built(
 ) -> int:
     """How often it happens in the method as it is here, with a fresh budget for each run."""
     purse = Purse(dataset=schema.name, budget=Fraction(epsilon))
-    curator = Curator(vault=Vault(data, schema, purse), run=purse)  # type: ignore[arg-type]
+    curator = Central(vault=Vault(data, schema, purse), run=purse)  # type: ignore[arg-type]
     hits = 0
     for _ in range(runs):
         purse.spent = Fraction(0)

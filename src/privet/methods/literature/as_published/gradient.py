@@ -25,7 +25,7 @@ from privet.search.notears import acyclicity, least_squares
 
 if TYPE_CHECKING:
     from privet.methods.options import Settings
-    from privet.trust.central import Curator
+    from privet.trust.curator import Curator
 
 Floats = NDArray[np.float64]
 

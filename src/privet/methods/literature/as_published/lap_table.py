@@ -13,7 +13,7 @@ from privet.privacy.queries.tables import Release, Tables
 
 if TYPE_CHECKING:
     from privet.methods.options import Settings
-    from privet.trust.central import Curator
+    from privet.trust.curator import Curator
 
 WHY = (
     "its noise of scale 1/epsilon covers a record that is added or removed; where neighbours "

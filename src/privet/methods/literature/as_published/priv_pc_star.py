@@ -17,7 +17,7 @@ from privet.privacy.queries.tables import Release
 
 if TYPE_CHECKING:
     from privet.methods.options import Settings
-    from privet.trust.central import Curator
+    from privet.trust.curator import Curator
 
 Floats = NDArray[np.float64]
 

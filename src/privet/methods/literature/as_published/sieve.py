@@ -30,7 +30,7 @@ from privet.search.constraints import Constraints
 
 if TYPE_CHECKING:
     from privet.methods.options import Settings
-    from privet.trust.central import Curator
+    from privet.trust.curator import Curator
 
 Integers = NDArray[np.int64]
 Judge = Callable[[Integers], bool]  # whether a table says independent, by noisy p-values

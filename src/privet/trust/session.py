@@ -1,0 +1,90 @@
+"""A run on one table, from the reservation of its budget to its statement.
+
+What is public is checked before a session begins. It reserves the budget on disk, gives curators
+that spend it, and gives back what was not spent, whatever happens.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from privet.errors import NOTE
+from privet.privacy.ledger.book import Ledger
+from privet.privacy.ledger.conversion import Number
+from privet.schema.model import Schema
+from privet.trust import statement
+from privet.trust.central import Central
+from privet.trust.statement import Statement
+
+LedgerLike = Ledger | str | Path | None
+
+
+class Session:
+    """``test_delta`` is what noisy tests of stability may use, beside ``delta``."""
+
+    def __init__(
+        self,
+        data: object,
+        schema: Schema,
+        *,
+        ledger: LedgerLike,
+        epsilon: Number,
+        delta: Number,
+        test_delta: Number = 0,
+        method: str,
+    ) -> None:
+        without_privacy(data, schema)  # holds the header against the schema; reads no row
+        self._data, self._schema, self._book = data, schema, opened(ledger)
+        self._run = self._book.begin(
+            schema.name,
+            epsilon=epsilon,
+            delta=delta,
+            method=method,
+            unit=schema.unit,
+            test_delta=test_delta,
+        )
+
+    def curator(self, part: Fraction = Fraction(1)) -> Central:
+        """Pays with shares of this part of the budget."""
+        return Central.open(self._data, self._schema, self._run, part)
+
+    def __enter__(self) -> Self:
+        self._run.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._run.__exit__(kind, error, trace)
+        if error is not None and self._run.entries:
+            error.add_note(
+                f"{NOTE}epsilon {self._run.spent_epsilon:.6g} of data set {self._run.dataset!r} "
+                f"was spent before that (run {self._run.id} in the ledger)"
+            )
+
+    def statement(self) -> Statement:
+        """What was promised and spent, once the session is over."""
+        account = self._book.account(self._schema.name)
+        assert account is not None  # the run is in it
+        return statement.of_run(self._run, account, durable=self._book.durable)
+
+
+def without_privacy(data: object, schema: Schema) -> Central:
+    """Exact answers, for nothing; none of them is private."""
+    return Central.open(data, schema, None)
+
+
+def opened(ledger: LedgerLike) -> Ledger:
+    return ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+
+
+def cap_delta(ledger: LedgerLike, schema: Schema) -> float | None:
+    """The delta of the cap of this data set, if it has one."""
+    account = opened(ledger).account(schema.name)
+    return None if account is None else account.delta
