@@ -11,9 +11,7 @@ Names are imported when first used, so that importing the package costs nothing.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -104,15 +102,3 @@ def _version() -> str:
         return version("privet")
     except PackageNotFoundError:  # run from a source tree that was never installed
         return "0+unknown"
-
-
-class _Package(ModuleType):
-    """Keeps ``privet.discover`` the function: importing the file of the same name would put the
-    module in its place."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

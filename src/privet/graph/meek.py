@@ -152,12 +152,6 @@ def _members(bits: int) -> list[int]:
     return members
 
 
-def is_valid_cpdag(A: Matrix) -> bool:
-    """Whether A is the CPDAG of some DAG, so of any of its extensions."""
-    dag = extension(A)
-    return dag is not None and bool(np.array_equal(cpdag(dag), A))
-
-
 def is_acyclic(A: Matrix) -> bool:
     """Whether the arrows of A (undirected edges aside) run in no circle."""
     arrows = A & ~A.T
