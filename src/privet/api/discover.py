@@ -45,7 +45,7 @@ from privet.pairs import way as ways
 from privet.pairs.measure import numeric
 from privet.pairs.way import pair_of
 from privet.privacy.ledger.book import Ledger, Run
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.results import certificate as certificates
 from privet.results.certificate import Certificate
 from privet.results.discovery import Discovery

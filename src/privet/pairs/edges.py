@@ -15,13 +15,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from privet.arrays import Bools
 from privet.graph import meek as rules
 from privet.graph.graph import Edge, Graph
 from privet.pairs import measure as asking
 from privet.pairs import way as registry
 from privet.pairs.algorithms.judgement import REPLICAS
 from privet.pairs.way import AUTO, Choices, Orientation, Pair, pair_of
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
 from privet.trust.central import Curator
 
@@ -102,7 +103,7 @@ class _Drawing:
         self.asked.append((i, j))
         return True
 
-    def _sound(self, closed: rules.Matrix) -> bool:
+    def _sound(self, closed: Bools) -> bool:
         """No circle, no new collider, and still the graph of a DAG, if it was."""
         return (
             rules.is_acyclic(closed)

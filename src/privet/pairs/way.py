@@ -17,8 +17,8 @@ import privet.pairs
 from privet.errors import MethodError
 from privet.pairs.algorithms.on_table import DEFAULT
 from privet.privacy.queries.additive_noise import Protect
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import Range
-from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema, did_you_mean
 from privet.trust.central import Curator
 

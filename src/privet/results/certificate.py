@@ -21,7 +21,7 @@ from privet.schema.model import CHOICE, MOST_ROWS, Adjacency, Schema
 if TYPE_CHECKING:
     from privet.privacy.ledger.account import Account, Entry
     from privet.privacy.ledger.book import Run
-    from privet.privacy.queries.tables import Release
+    from privet.privacy.queries.base import Release
 
 
 @dataclass(frozen=True)
