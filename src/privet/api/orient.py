@@ -21,8 +21,8 @@ from privet.api.checks import (
     read_schema,
     told,
 )
+from privet.arrays import OnStep
 from privet.errors import BudgetError, EvidenceError, MethodError, SchemaError
-from privet.methods.options import OnStep
 from privet.pairs import measure as asking
 from privet.pairs import way as registry
 from privet.pairs.as_published import why

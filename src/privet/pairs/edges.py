@@ -9,13 +9,13 @@ noise here, so this is right only if they act like noise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
-from privet.arrays import Bools
+from privet.arrays import Bools, OnStep
 from privet.graph import meek as rules
 from privet.graph.graph import Edge, Graph
 from privet.pairs import measure as asking
@@ -40,9 +40,7 @@ def undirected(graph: Graph, schema: Schema) -> list[Pair]:
     ]
 
 
-def ask(
-    curator: Curator, graph: Graph, share: Fraction, on_step: Callable[[str, float], None]
-) -> tuple[Release, ...]:
+def ask(curator: Curator, graph: Graph, share: Fraction, on_step: OnStep) -> tuple[Release, ...]:
     """Measures the undirected edges for this share of the budget; without any, for nothing."""
     pairs = undirected(graph, curator.schema)
     if not pairs:
