@@ -192,6 +192,16 @@ def test_bounds_follow_from_that_of_each_number() -> None:
     assert (TOY.linf(people), TOY.l1(people), TOY.l2_squared(people)) == (3, 6, 18)
 
 
+def test_a_query_without_a_bound_is_none() -> None:
+    class Boundless(Query):
+        """It forgets to say how far one person moves it."""
+
+        check, size, evaluate = Toy.check, Toy.size, Toy.evaluate
+
+    with pytest.raises(TypeError, match="linf"):
+        Boundless()  # type: ignore[abstract]
+
+
 def test_a_name_is_taken_once() -> None:
     with pytest.raises(ValueError, match="Toy"):
         base.codec("Toy", evidence="toys")(Counts)

@@ -13,6 +13,7 @@ files of evidence, and nothing else has to be edited.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -47,19 +48,23 @@ class Query(Protocol):
     # and no other knowledge can make anything else of them.
     one_search: ClassVar[bool] = False
 
+    @abstractmethod
     def check(self, schema: Schema) -> None: ...
 
+    @abstractmethod
     def size(self, schema: Schema) -> int: ...
 
     def l1(self, schema: Schema) -> int:
-        """At most the largest change of a number for each of them; so is the next."""
+        """No number moves by more than ``linf``; some queries know better, here and below."""
         return self.size(schema) * self.linf(schema)
 
     def l2_squared(self, schema: Schema) -> int:
         return self.size(schema) * self.linf(schema) ** 2
 
+    @abstractmethod
     def linf(self, schema: Schema) -> int: ...
 
+    @abstractmethod
     def evaluate(self, rows: Rows, schema: Schema) -> Integers: ...
 
     def kind(self, schema: Schema) -> str:
