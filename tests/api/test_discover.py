@@ -24,7 +24,8 @@ from privet.errors import (
 )
 from privet.methods import catalogue
 from privet.privacy.ledger.book import Ledger, Run
-from privet.privacy.queries.tables import Components, Release
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.tables import Components
 from privet.results import saved as evidence_file
 from privet.results.folder import FILES, Stage
 from privet.results.report import graph as html

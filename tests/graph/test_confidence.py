@@ -19,7 +19,8 @@ from privet.methods.basis import Listener
 from privet.methods.options import Settings
 from privet.methods.sources import tables
 from privet.networks import load
-from privet.privacy.queries.tables import Components, Release
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.tables import Components
 from privet.schema.model import Schema
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from privet.local.collector.counts import Heap, LeftOut, largest_set, told
+from privet.local.collector.counts import Heap, LeftOut, as_release, largest_set
 from privet.local.collector.tables import LocalEvidence
 from privet.local.device.blocks import codes_of, make
 from privet.local.device.protocol import Protocol
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.schema.model import Column, Schema
 
 Floats = NDArray[np.float64]
@@ -78,7 +78,7 @@ def releases(
     laws = shown(protocol, joint)
     each = np.rint(people * shares(protocol)).astype(int).tolist()
     largest = largest_set(protocol, 3)
-    return [told(protocol, heaps(laws, each, rng), LeftOut(), largest) for _ in range(count)]
+    return [as_release(protocol, heaps(laws, each, rng), LeftOut(), largest) for _ in range(count)]
 
 
 def stack(found: list[Release]) -> LocalEvidence:

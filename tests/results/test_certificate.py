@@ -14,7 +14,8 @@ import pytest
 from privet.errors import EvidenceError
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import Gaussian, Laplace
-from privet.privacy.queries.tables import Counts, Release
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.tables import Counts
 from privet.privacy.vault import Vault
 from privet.results import certificate as certificates
 from privet.results.certificate import Certificate

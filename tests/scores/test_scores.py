@@ -21,7 +21,8 @@ from privet.graph.knowledge import Knowledge
 from privet.graph.meek import cpdag, is_acyclic
 from privet.independence.tables import TableJudge
 from privet.privacy.engines.memory import MemoryRows
-from privet.privacy.queries.tables import Components, Release, Tables
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.tables import Components, Tables
 from privet.results import saved as evidence_file
 from privet.results.saved import Saved
 from privet.schema.model import Adjacency, Column, Schema

@@ -33,19 +33,20 @@ from privet.api.choice import (
     names_of,
     published_by,
 )
+from privet.arrays import OnStep
 from privet.errors import BudgetError, DataError, EvidenceError, MethodError
 from privet.local.collector.collect import collect
 from privet.local.device.protocol import Protocol
 from privet.methods import catalogue
 from privet.methods.method import Method
-from privet.methods.options import OnStep, Settings, make_settings
+from privet.methods.options import Settings, make_settings
 from privet.methods.sources import reports as local
 from privet.pairs import edges
 from privet.pairs import way as ways
 from privet.pairs.measure import numeric
 from privet.pairs.way import pair_of
 from privet.privacy.ledger.book import Ledger, Run
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.results import certificate as certificates
 from privet.results.certificate import Certificate
 from privet.results.discovery import Discovery

@@ -21,15 +21,15 @@ from privet.api.checks import (
     read_schema,
     told,
 )
+from privet.arrays import OnStep
 from privet.errors import BudgetError, EvidenceError, MethodError, SchemaError
-from privet.methods.options import OnStep
 from privet.pairs import measure as asking
 from privet.pairs import way as registry
 from privet.pairs.as_published import why
 from privet.pairs.way import AUTO, Choices, Orientation, Pair, Published, Way
 from privet.privacy.ledger.book import Ledger
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import check_numeric
-from privet.privacy.queries.tables import Release
 from privet.results import certificate as certificates
 from privet.results.orientations import Orientations
 from privet.results.saved import Saved

@@ -16,7 +16,7 @@ from privet.evidence.prior import default_level
 from privet.graph.graph import Graph
 from privet.methods.options import Settings
 from privet.privacy.ledger.conversion import Number
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
 

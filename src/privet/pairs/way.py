@@ -14,11 +14,12 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import privet.pairs
+from privet.arrays import OnStep, say_nothing
 from privet.errors import MethodError
 from privet.pairs.algorithms.on_table import DEFAULT
 from privet.privacy.queries.additive_noise import Protect
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import Range
-from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema, did_you_mean
 from privet.trust.curator import Curator
 
@@ -26,10 +27,6 @@ Direction = Literal["-->", "<--", "undecided"]
 TURNED: dict[Direction, Direction] = {"-->": "<--", "<--": "-->", "undecided": "undecided"}
 AUTO = f"table-{DEFAULT}"
 MOST_FLIPPED = 0.05  # chance that noise has turned an answer from which on there is none
-
-
-def _say_nothing(_what: str, _share: float) -> None:
-    pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +44,7 @@ class Choices:
     bandwidth: float | str | None = None
     find_bounds: bool = False
     seed: int = 0
-    on_step: Callable[[str, float], None] = _say_nothing
+    on_step: OnStep = say_nothing
 
     def special(self) -> dict[str, Any]:
         """Those that differ from their defaults."""

@@ -24,11 +24,12 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from privet.arrays import Bools, Floats, Indices
 from privet.graph.fci_rules import CIRCLE, HEAD, NONE, TAIL, Marks, Path, closure, written
 from privet.search.colliders import unshielded
 from privet.search.constraints import Constraints
 from privet.search.pc import Skeleton, complete, prune, separated, strongest
-from privet.search.protocols import Bools, Floats, Indices, Judge
+from privet.search.protocols import Judge
 from privet.search.weighed_pc import HEAVIEST_TRIPLE, WIDEST, log_odds
 
 Question = tuple[int, ...]

@@ -17,11 +17,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Bools = NDArray[np.bool_]
+from privet.arrays import Bools, Floats, Indices
+
 Ask = Callable[[Indices], Floats]
 
 

@@ -14,9 +14,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from privet.arrays import Bools, Floats, Indices
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
-from privet.search.pc import Ask, Bools, Floats, Indices, Skeleton, prune
+from privet.search.pc import Ask, Skeleton, prune
 from privet.search.protocols import Judge
 from privet.search.weighed_pc import WIDEST, collider_weights
 

@@ -10,10 +10,11 @@ from math import log
 
 import numpy as np
 
+from privet.arrays import Bools, Floats, Indices
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
 from privet.search.pc import Ask, Skeleton, complete, prune
-from privet.search.protocols import Bools, Floats, Indices, Judge
+from privet.search.protocols import Judge
 
 # Separators of two and more are formed from this many of the strongest neighbours.
 WIDEST = 8

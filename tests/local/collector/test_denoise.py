@@ -17,7 +17,7 @@ from privet.local.collector import denoise as ibu
 from privet.local.collector import independence as report_tests
 from privet.local.collector.collect import collect
 from privet.local.collector.collect import views as file_views
-from privet.local.collector.counts import Heap, LeftOut, told
+from privet.local.collector.counts import Heap, LeftOut, as_release
 from privet.local.collector.denoise import CLOSE, denoised, steps, views
 from privet.local.collector.heaps import heaped
 from privet.local.collector.minimum_chi2 import minimum_chi2
@@ -159,7 +159,7 @@ def test_reports_in_memory_are_heaped_as_those_in_files_are(name: str) -> None:
     rows = codes_of(np.arange(2000) % prod(sizes), sizes)
     reports = Randomizer(protocol).report_codes(rows)
     collected = collect({"protocol": [protocol.id] * 2000, **reports}, protocol)
-    ours = told(protocol, heaped(protocol, reports), LeftOut(), collected.query.largest)
+    ours = as_release(protocol, heaped(protocol, reports), LeftOut(), collected.query.largest)
     assert ours.query == collected.query and (ours.values == collected.values).all()
 
 
@@ -256,7 +256,7 @@ def test_minimum_chi_square_agrees_with_the_test_of_discover_and_finds_dependenc
     table = 0.94 * INDEPENDENT + 0.06 * np.eye(3) / 3
     protocol, counts = pair_reports(table, 4, 20, seed=9)
     for each in counts:
-        release = told(protocol, [heap_of(each)], LeftOut(), 2)
+        release = as_release(protocol, [heap_of(each)], LeftOut(), 2)
         ours = report_tests.tested(LocalEvidence.from_release(release), np.array([[0, 1]]))
         theirs = minimum_chi2(views(protocol, [heap_of(each)], (0, 1)), SIZES)
         assert theirs.statistic == pytest.approx(float(ours.statistic[0]), rel=0.05)

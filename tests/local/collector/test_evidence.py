@@ -17,11 +17,10 @@ from privet.local.collector.correlations import LocalCorrelations, tetrachoric
 from privet.local.collector.counts import (
     Heap,
     LeftOut,
-    Reported,
+    as_release,
     centred,
     covered,
     largest_set,
-    told,
 )
 from privet.local.collector.laws import BlockLaw
 from privet.local.collector.tables import (
@@ -35,6 +34,7 @@ from privet.local.collector.tables import (
 )
 from privet.local.device.blocks import Block
 from privet.local.device.protocol import Protocol
+from privet.privacy.queries.base import from_document, to_document
 from tests.helpers.reports import Floats, heaps, releases, schema_of, shares, shown
 
 SIZES = (2, 3, 2, 4)
@@ -84,7 +84,7 @@ def expected(protocol: Protocol, joint: Floats) -> list[Heap]:
 def test_what_is_estimated_is_the_truth_on_average(name: str, epsilon: float) -> None:
     """Estimates are linear in the heaps, so average heaps give average estimates."""
     protocol, joint = protocol_of(name, epsilon), joint_of(1)
-    release = told(protocol, expected(protocol, joint), LeftOut(), largest_set(protocol, 3))
+    release = as_release(protocol, expected(protocol, joint), LeftOut(), largest_set(protocol, 3))
     evidence = LocalEvidence.from_release(release)
     tables = release.query.tables(release.values)
     for members, table in tables.items():
@@ -102,7 +102,7 @@ def test_what_is_estimated_is_the_truth_on_average(name: str, epsilon: float) ->
 def test_a_wrong_attenuation_would_be_seen() -> None:
     protocol, joint = protocol_of("planned-block"), joint_of(1)
     other = protocol_of("planned-block", 2.2)
-    release = told(other, expected(protocol, joint), LeftOut(), 3)
+    release = as_release(other, expected(protocol, joint), LeftOut(), 3)
     found = LocalEvidence.from_release(release).tables(np.array([(0, 1)]))[0]
     assert np.abs(found - margin(joint, (0, 1))).max() > 1e-3
 
@@ -139,7 +139,7 @@ def true_covariance(
         values = np.array(
             [
                 statistic(
-                    told(protocol, moved(laws, people, at, cell), LeftOut(), largest),
+                    as_release(protocol, moved(laws, people, at, cell), LeftOut(), largest),
                     parts,
                     question,
                 )
@@ -239,7 +239,7 @@ def test_replicas_spread_as_reports_would() -> None:
 def test_evidence_survives_a_file() -> None:
     protocol, rng = protocol_of("planned-block"), np.random.default_rng(6)
     (release,) = releases(protocol, joint_of(3), 1000, 1, rng)
-    again = Reported.from_dict(release.query.to_dict())
+    again = from_document(to_document(release.query))
     assert again == release.query and again.size(protocol.schema) == len(release.values)
     again.check(protocol.schema)
     with pytest.raises(EvidenceError, match="no reports about the columns"):
@@ -258,7 +258,7 @@ def test_reports_without_any_truth_in_them_are_worth_nothing() -> None:
     heap = Heap(
         attributes=laws_of[0][0], key=np.zeros_like(cells), cell=cells, people=np.ones_like(cells)
     )
-    release = told(protocol, [heap], LeftOut(), 2)
+    release = as_release(protocol, [heap], LeftOut(), 2)
     evidence = LocalEvidence.from_release(release)
     assert evidence.people_worth < 1e-9
     pairs = np.array(list(combinations(range(14), 2)))
@@ -333,7 +333,7 @@ def test_heaps_are_drawn_by_the_law_of_the_reports() -> None:
 def test_law_of_a_release_is_that_of_its_people() -> None:
     protocol, rng = protocol_of("one-triple"), np.random.default_rng(9)
     people = [10 * (i + 1) for i in range(len(protocol.blocks))]
-    release = told(protocol, heaps(shown(protocol, joint_of(1)), people, rng), LeftOut(), 3)
+    release = as_release(protocol, heaps(shown(protocol, joint_of(1)), people, rng), LeftOut(), 3)
     assert release.query.people == tuple(people)
     known = law(protocol, np.array(people, dtype=float)).worth(np.array([(0, 1)]))
     assert law_of(release).worth(np.array([(0, 1)])) == pytest.approx(known)

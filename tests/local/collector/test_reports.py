@@ -100,9 +100,9 @@ def test_every_report_is_counted_once(
 
     def listening(protocol: Protocol, heaps: Any, *rest: Any) -> Any:
         heard.extend(heaps)
-        return local_counts.told(protocol, heard, *rest)
+        return local_counts.as_release(protocol, heard, *rest)
 
-    monkeypatch.setattr(trust, "told", listening)
+    monkeypatch.setattr(trust, "as_release", listening)
     release = collect(source, protocol)
     assert release.query.left_out == LeftOut()
     known = slowly(protocol, reports)

@@ -15,7 +15,7 @@ import pytest
 
 from privet.local import plan_protocol
 from privet.local.collector import independence as ci
-from privet.local.collector.counts import LeftOut, told
+from privet.local.collector.counts import LeftOut, as_release
 from privet.local.collector.denoise import views
 from privet.local.collector.minimum_chi2 import minimum_chi2
 from privet.local.collector.tables import LocalEvidence
@@ -75,7 +75,7 @@ def test_the_level_is_held_on_whole_rows(norm: float, clamped: bool) -> None:
     p_values: dict[int, list[float]] = {0: [], 1: []}
     for _ in range(COLLECTIONS):
         for order, question, law in asked:
-            release = told(protocol, heaps(law, [100_000], rng), LeftOut(), 2)
+            release = as_release(protocol, heaps(law, [100_000], rng), LeftOut(), 2)
             found = ci.tested(LocalEvidence.from_release(release), np.array(question))
             if found.freedom[0]:
                 p_values[order].append(float(found.p_value[0]))

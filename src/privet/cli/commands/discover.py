@@ -29,7 +29,7 @@ from privet.cli.show import (
 from privet.errors import BudgetError, DataError, MethodError
 
 if TYPE_CHECKING:
-    from privet.methods.options import OnStep
+    from privet.arrays import OnStep
     from privet.results.discovery import Discovery
     from privet.results.folder import Stage
 

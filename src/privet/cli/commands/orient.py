@@ -24,7 +24,7 @@ from privet.cli.show import (
 from privet.errors import BudgetError, DataError, MethodError
 
 if TYPE_CHECKING:
-    from privet.methods.options import OnStep
+    from privet.arrays import OnStep
     from privet.pairs.way import Orientation
     from privet.results.folder import Stage
     from privet.results.orientations import Orientations

@@ -14,12 +14,12 @@ import numpy as np
 
 from privet.errors import MethodError
 from privet.local.collector import denoise as ibu
-from privet.local.collector.counts import Heap, Set, largest_set, told
+from privet.local.collector.counts import Heap, Set, as_release, largest_set
 from privet.local.collector.denoise import MOST_STEPS, Denoised, View, denoised, positions, space
 from privet.local.collector.reports import Judged, judged
 from privet.local.collector.tables import ORDERS, order_for, planned_worth
 from privet.local.device.protocol import Protocol
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 
 TOGETHER = 1 << 22  # different reports that are held in memory at a time
 COVER_CELLS = 1 << 12  # of a table that is counted in one pass, where everybody reports on all
@@ -38,7 +38,7 @@ def collect(reports: object, protocol: Protocol) -> Release:
             heaps = _columns(found, protocol, [tuple(range(len(protocol.sizes)))])
         else:
             heaps = _blocks(found, protocol)
-        return told(protocol, heaps, found.left_out, largest)
+        return as_release(protocol, heaps, found.left_out, largest)
 
 
 def views(reports: object, protocol: Protocol, columns: Sequence[str]) -> tuple[View, ...]:

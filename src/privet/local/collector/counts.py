@@ -9,24 +9,23 @@ are unbiased is proved in proofs/local-evidence.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from math import comb, prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Bools, Floats, Integers
 from privet.errors import EvidenceError
 from privet.local.collector.laws import inverse
 from privet.local.device.blocks import codes_of, permutations
 from privet.local.device.protocol import Protocol
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Derived, Release, codec
 from privet.schema.model import Schema
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Set = tuple[int, ...]
 Tables = dict[Set, Floats]
 
@@ -65,8 +64,9 @@ class LeftOut:
         return self.other_protocol + self.malformed + self.repeated + self.further
 
 
+@codec("Reported", evidence="reports")
 @dataclass(frozen=True, kw_only=True)
-class Reported:
+class Reported(Derived):
     """The kind of a release that holds what reports say.
 
     ``people`` counts the reports to each block of the protocol (everybody's, if all report on
@@ -81,23 +81,6 @@ class Reported:
 
     def __str__(self) -> str:
         return f"{sum(self.people)} reports by the protocol {self.protocol.name}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "protocol": self.protocol.to_json(),
-            "people": list(self.people),
-            "left_out": asdict(self.left_out),
-            "largest": self.largest,
-        }
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> Reported:
-        return Reported(
-            protocol=Protocol.from_json(document["protocol"]),
-            people=tuple(int(count) for count in document["people"]),
-            left_out=LeftOut(**{name: int(n) for name, n in document["left_out"].items()}),
-            largest=int(document["largest"]),
-        )
 
     def check(self, schema: Schema) -> None:
         """Knowledge may have changed since the reports were made, the columns may not."""
@@ -120,6 +103,13 @@ class Reported:
         if family == "grid":
             return prod(self.protocol.sizes)
         return sum(prod(self.protocol.sizes[i] for i in members) for members in self.sets)
+
+    @property
+    def epsilon_of_reports(self) -> Fraction:
+        return self.protocol.epsilon
+
+    def is_exact(self, release: Release, schema: Schema) -> bool:
+        return False  # the noise is in the reports
 
     @cached_property
     def sets(self) -> tuple[Set, ...]:
@@ -172,7 +162,9 @@ def largest_set(protocol: Protocol, wanted: int) -> int:
     return wanted
 
 
-def told(protocol: Protocol, heaps: Iterable[Heap], left_out: LeftOut, largest: int) -> Release:
+def as_release(
+    protocol: Protocol, heaps: Iterable[Heap], left_out: LeftOut, largest: int
+) -> Release:
     """Everything that the heaps say about sets of up to so many columns.
 
     For blocks there is one heap for each, in their order; where everybody reports on every
@@ -269,7 +261,7 @@ def gain(shape: Sequence[int]) -> float:
 
 def named_cells(
     shape: Sequence[int], key: Integers, cell: Integers
-) -> Iterator[tuple[Integers, NDArray[np.bool_]]]:
+) -> Iterator[tuple[Integers, Bools]]:
     """For each code of the first attribute: the cell that each report names (None of the table
     if ``named`` is false)."""
     levels = max(shape)

@@ -21,16 +21,13 @@ from math import prod
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Floats, Integers
 from privet.errors import EvidenceError, MethodError
 from privet.local.collector.counts import Heap, Set, along
 from privet.local.device import protocol as protocols
 from privet.local.device.blocks import Block, cell, codes_of, permutations
 from privet.schema.model import did_you_mean
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 MOST_CELLS = 1 << 20
 MOST_STEPS = 10_000

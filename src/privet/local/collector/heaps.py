@@ -9,7 +9,8 @@ from math import prod
 
 import numpy as np
 
-from privet.local.collector.counts import LARGEST_SET, Heap, Integers, Set
+from privet.arrays import Integers
+from privet.local.collector.counts import LARGEST_SET, Heap, Set
 from privet.local.device.bits import MOST
 from privet.local.device.blocks import cell
 from privet.local.device.protocol import Protocol

@@ -20,6 +20,7 @@ from math import comb
 
 import numpy as np
 
+from privet.arrays import Bools
 from privet.errors import MethodError
 from privet.evidence.moments import (
     FINAL,
@@ -36,11 +37,10 @@ from privet.methods.basis import Basis, Replicas, on_scores
 from privet.methods.options import Settings
 from privet.methods.search import Search, check_order
 from privet.methods.sources.source import NUMERIC, TESTS_AND_SCORES, Source
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.moments import Locations
-from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
 from privet.scores import gaussian
-from privet.search.protocols import Bools
 from privet.trust.curator import Curator
 
 MOST_COLUMNS = 400

@@ -11,7 +11,7 @@ from privet.methods.method import usual_delta
 from privet.methods.options import Settings
 from privet.methods.search import Need, Search
 from privet.privacy.ledger.conversion import Number
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
 

@@ -36,8 +36,9 @@ from privet.methods.options import Settings
 from privet.methods.search import Search
 from privet.methods.sources.source import ALL_KINDS, TESTS_AND_SCORES, Source
 from privet.privacy.ledger.conversion import Number
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import GRID, contrasts
-from privet.privacy.queries.tables import Components, Release, Tables
+from privet.privacy.queries.tables import Components, Tables
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.search.pc import Skeleton, prune
