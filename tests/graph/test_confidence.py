@@ -24,8 +24,8 @@ from privet.privacy.queries.tables import Components
 from privet.schema.model import Schema
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
+from privet.search.pc import collider_weights, skeleton
 from privet.search.stability import RESTARTS, replicated
-from privet.search.weighed_pc import collider_weights, skeleton
 from privet.trust.central import Central
 from tests.helpers.stacks import stack
 

@@ -18,8 +18,8 @@ from privet import Adjacency, Column, Ledger, Schema
 from privet.errors import BudgetError, DataError, EvidenceError, MethodError, SchemaError
 from privet.networks.pairs import Pair, random_pair
 from privet.pairs import way as registry
+from privet.pairs.flips import by_four_noises, by_one_noise, by_two_noises
 from privet.pairs.measure import BOUNDS, COUNT, around
-from privet.pairs.turned import by_four_noises, by_one_noise, by_two_noises
 from privet.pairs.ways.additive_noise import _deviation
 from privet.pairs.ways.row_scores import PairScores
 from privet.privacy.engines.encode import Encoder

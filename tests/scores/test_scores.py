@@ -32,8 +32,8 @@ from privet.scores.noisy_tables import NoisyTables
 from privet.scores.tables import MOST_CELLS, SAMPLE_SIZE, bdeu, bic
 from privet.search.constraints import Constraints
 from privet.search.exact import exact
+from privet.search.pc import log_odds, skeleton
 from privet.search.potential import potential
-from privet.search.weighed_pc import log_odds, skeleton
 
 Codes = NDArray[np.int64]
 LEVELS = (2, 3, 2, 4)

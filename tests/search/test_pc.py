@@ -20,8 +20,8 @@ from privet.graph.meek import apply_knowledge, cpdag, extension, is_acyclic, is_
 from privet.search import colliders
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
-from privet.search.pc import Skeleton, complete, prune
-from privet.search.weighed_pc import arrows, skeleton
+from privet.search.pc import arrows, skeleton
+from privet.search.skeleton import Skeleton, complete, prune
 
 Matrix = NDArray[np.bool_]
 

@@ -18,10 +18,10 @@ from privet.schema.model import Schema
 from privet.scores.families import Families
 from privet.scores.noisy_tables import NoisyTables
 from privet.search.constraints import Constraints
+from privet.search.pc import skeleton
 from privet.search.potential import potential
 from privet.search.protocols import Gains, Judge, Locals
 from privet.search.stability import DOUBT
-from privet.search.weighed_pc import skeleton
 
 Question = tuple[int, ...]
 Answer = Callable[[Indices], Floats]

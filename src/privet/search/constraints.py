@@ -9,7 +9,7 @@ import numpy as np
 
 from privet.arrays import Bools, Floats
 from privet.graph.knowledge import Knowledge
-from privet.search.pc import Skeleton
+from privet.search.skeleton import Skeleton
 
 
 @dataclass(frozen=True)

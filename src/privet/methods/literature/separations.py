@@ -16,7 +16,7 @@ from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
-from privet.search.pc import Skeleton, complete
+from privet.search.skeleton import Skeleton, complete
 
 
 def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Finding:

@@ -41,8 +41,8 @@ from privet.privacy.queries.contrasts import GRID, contrasts
 from privet.privacy.queries.tables import Components, Tables
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
-from privet.search.pc import Skeleton, prune
-from privet.search.weighed_pc import WIDEST
+from privet.search.pc import WIDEST
+from privet.search.skeleton import Skeleton, prune
 from privet.trust.curator import Curator
 
 MOST_COLUMNS = 400

@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import sqrt
 
 from privet.pairs import screen as spread
-from privet.pairs.turned import by_one_noise
+from privet.pairs.flips import by_one_noise
 from privet.pairs.way import Choices, Orientation, Pair, Way, answer
 from privet.pairs.ways.noisy_table import DEPENDS, check
 from privet.privacy.queries.base import Release
