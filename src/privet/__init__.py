@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from privet.api.discover import discover
     from privet.api.orient import orient
     from privet.errors import PrivetError
-    from privet.evidence.plan import plan
     from privet.graph.formats.files import load as load_graph
     from privet.graph.formats.files import save as save_graph
     from privet.graph.graph import Edge, Graph
     from privet.graph.knowledge import Knowledge
     from privet.graph.metrics import compare
+    from privet.methods.plan import plan
     from privet.networks.simulate import simulate, simulate_random
     from privet.pairs.way import Orientation
     from privet.privacy.ledger.book import Ledger
@@ -75,7 +75,7 @@ _HOME = {
     "draft": "schema.draft:draft",
     "load_graph": "graph.formats.files:load",
     "orient": "api.orient:orient",
-    "plan": "evidence.plan:plan",
+    "plan": "methods.plan:plan",
     "save_graph": "graph.formats.files:save",
     "simulate": "networks.simulate:simulate",
     "simulate_random": "networks.simulate:simulate_random",

@@ -66,6 +66,7 @@ def product(source: Source, search: Search) -> Method:
         search=partial(_search, source, search),
         delta=source.delta,
         alpha=source.alpha,
+        plan=source.plan,
         graph=search.graph,
         uses=uses,
     )

@@ -22,7 +22,7 @@ from scipy.special import ndtr
 
 from privet.arrays import Floats
 from privet.errors import BudgetError, MethodError, PrivetError
-from privet.evidence.plan import _noncentrality as noncentrality
+from privet.evidence.plan import noncentrality
 from privet.evidence.prior import EFFECTS
 from privet.local.collector.correlations import NUMBER_ORDERS
 from privet.local.collector.tables import ORDERS, level, order_for, planned_law

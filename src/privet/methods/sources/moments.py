@@ -32,6 +32,7 @@ from privet.evidence.moments import (
     uncut,
     whitened,
 )
+from privet.evidence.plan import moment_lines
 from privet.independence.fisher_z import MomentJudge
 from privet.methods.basis import Basis, Replicas, on_scores
 from privet.methods.options import Settings
@@ -120,4 +121,5 @@ SOURCE = Source(
     basis=basis,
     kind=lambda _schema, _search: "moments",
     cite="second moments of Dwork, Talwar, Thakurta, Zhang 2014",
+    plan=moment_lines,
 )

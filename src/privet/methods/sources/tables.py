@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import MethodError
+from privet.evidence.plan import table_lines
 from privet.evidence.planned_noise import pure_is_quieter, whole_is_quieter
 from privet.evidence.prior import default_level
 from privet.evidence.replicas import table_replicas
@@ -217,4 +218,5 @@ SOURCE = Source(
     kind=lambda _schema, _search: "tables",
     cite="residual basis of Xiao, He, Zhang, Kifer 2023",
     delta=delta,
+    plan=table_lines,
 )

@@ -116,7 +116,7 @@ def _plan(saved: Saved, certificate: Mapping[str, Any]) -> str:
     rows = about_rows(saved)
     if not certificate["private"] or rows is None:
         return ""
-    from privet.evidence.plan import plan
+    from privet.methods.plan import plan
 
     try:
         made = plan(saved.schema, rows, certificate["epsilon"], certificate["delta"])
