@@ -11,6 +11,7 @@ but has no l1, l2_squared and linf. Proofs: ``proofs/anm.md``.
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from hashlib import shake_256
 from math import ceil, sqrt
@@ -143,16 +144,13 @@ class Anm:
 
 
 class Halved(Query):
-    """A question on one model whose bound is for people in the protected half.
-
-    Sensitivity of each number: 1, unless ``bound`` says otherwise.
-    """
+    """A question on one model whose bound is for people in the protected half."""
 
     protect: Protect
 
+    @abstractmethod
     def bound(self, schema: Schema) -> int:
         """How far one person in the protected half moves each number of the answer."""
-        return schema.rows_per_person
 
     def linf(self, schema: Schema) -> int:
         refuse_half(self.protect)

@@ -62,6 +62,9 @@ class QuartileRanks(Halved):
     def size(self, schema: Schema) -> int:
         return 4 * STEPS + 1
 
+    def bound(self, schema: Schema) -> int:
+        return schema.rows_per_person
+
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         sample = _Sample.of(self.model, self.of, self.protect, rows, schema)
         k = np.arange(len(sample.values) + 2)
@@ -103,6 +106,9 @@ class IqrStability(Halved):
 
     def size(self, schema: Schema) -> int:
         return 1
+
+    def bound(self, schema: Schema) -> int:
+        return schema.rows_per_person
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         sample = _Sample.of(self.model, self.of, self.protect, rows, schema)

@@ -66,6 +66,9 @@ class RankStability(Halved):
     def size(self, schema: Schema) -> int:
         return 1
 
+    def bound(self, schema: Schema) -> int:
+        return schema.rows_per_person
+
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         m = self.model.test_rows(schema)
         each = max(m - 1, 0) if self.protect == "both" else 0
