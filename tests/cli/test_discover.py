@@ -239,13 +239,13 @@ def test_a_folder_that_fills_up_meanwhile_loses_nothing(
 def test_progress_shows_only_on_a_terminal_and_only_when_it_takes_long(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("privet.cli.commands.discover.PATIENCE", 0.0)
+    monkeypatch.setattr("privet.cli.results.PATIENCE", 0.0)
     assert run(*GOOD, "--ledger", "a.db").err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     assert "━" in run(*GOOD, "--ledger", "b.db", "--force").err
     assert run(*GOOD, "--ledger", "c.db", "--force", "--quiet").err == ""
-    monkeypatch.setattr("privet.cli.commands.discover.PATIENCE", 1e9)
+    monkeypatch.setattr("privet.cli.results.PATIENCE", 1e9)
     assert "measuring" not in run(*GOOD, "--ledger", "d.db", "--force").err
 
 

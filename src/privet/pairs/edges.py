@@ -20,7 +20,8 @@ from privet.graph.graph import Edge, Graph
 from privet.pairs import measure as asking
 from privet.pairs import way as registry
 from privet.pairs.algorithms.judgement import REPLICAS
-from privet.pairs.way import AUTO, Choices, Orientation, Pair, pair_of
+from privet.pairs.options import Choices
+from privet.pairs.way import AUTO, Orientation, Pair, pair_of
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
 from privet.trust.central import Curator

@@ -13,8 +13,9 @@ from fractions import Fraction
 from math import sqrt
 
 from privet.pairs import screen as spread
+from privet.pairs.options import Choices
 from privet.pairs.turned import by_one_noise
-from privet.pairs.way import Choices, Orientation, Pair, Way, answer
+from privet.pairs.way import Orientation, Pair, Way, answer
 from privet.pairs.ways.noisy_table import DEPENDS, check
 from privet.privacy.queries.pairs import LossDifference
 from privet.privacy.queries.tables import Release

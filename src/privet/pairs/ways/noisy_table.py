@@ -16,7 +16,8 @@ import numpy as np
 from privet.pairs.algorithms.judgement import WEAKEST, Noise, judge
 from privet.pairs.algorithms.on_table import Floats, bins_for, strength
 from privet.pairs.measure import variance
-from privet.pairs.way import Choices, Direction, Orientation, Pair, Way
+from privet.pairs.options import Choices
+from privet.pairs.way import Direction, Orientation, Pair, Way
 from privet.privacy.queries.pairs import PairTable, Range, check_numeric, check_pair
 from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
