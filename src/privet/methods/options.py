@@ -31,10 +31,10 @@ class Settings:
         between=(0, 1),
         metavar="A",
         group=SEARCH,
-        for_all=True,
+        taken_by="all",
     )
     max_order: int = whole(
-        2, "most columns to condition on (2)", metavar="K", group=SEARCH, for_all=True
+        2, "most columns to condition on (2)", metavar="K", group=SEARCH, taken_by="all"
     )
     score: str = name("auto", "auto, bic, bdeu or bge", like="bic", metavar="NAME", group=SEARCH)
     penalty: float = number(
@@ -73,7 +73,7 @@ class Settings:
         const=PAIRS,
         metavar="SHARE",
         group=SEARCH,
-        for_all=True,
+        taken_by="those on rows that find a CPDAG",
     )
     statistic: str = name(
         "auto",
@@ -115,7 +115,7 @@ class Settings:
         metavar="NAME",
         group=PUBLISHED,
     )
-    seed: int = whole(0, "of the search (0)", metavar="S", group=SEARCH, for_all=True)
+    seed: int = whole(0, "of the search (0)", metavar="S", group=SEARCH, taken_by="all")
     replicas: int = 20
     on_step: OnStep = say_nothing
 

@@ -28,7 +28,8 @@ class Option:
     """``rule`` completes "it must". A number lies ``between`` two, both left out, if these are
     known here; with ``words`` it may also be text, which the method refuses with its reason. A
     name is one ``among`` some, or one that the method knows. ``const`` is its value where only
-    the flag is given. What is not ``for_all`` is listed by the methods that use it."""
+    the flag is given. ``taken_by`` says whose it is; a special one says nothing there, and the
+    methods that use it list it."""
 
     kind: Kind
     help: str
@@ -42,7 +43,7 @@ class Option:
     words: bool = False
     among: tuple[str, ...] = ()
     const: float | None = None
-    for_all: bool = False
+    taken_by: str = ""
 
     @property
     def flag(self) -> str:
@@ -65,9 +66,14 @@ class Option:
             return isinstance(value, Integral) and int(value) >= self.least
         if isinstance(value, str):
             return self.words
-        if not isinstance(value, Real):
+        return isinstance(value, Real) and self._lies(value)
+
+    def _lies(self, value: Real) -> bool:
+        try:
+            given = float(value)
+        except OverflowError:
             return False
-        return self.between is None or self.between[0] < float(value) < self.between[1]
+        return self.between is None or self.between[0] < given < self.between[1]
 
 
 def whole(default: int | None, help: str, *, least: int = 0, **more: Any) -> Any:
@@ -125,4 +131,4 @@ def read(settings: type, given: Mapping[str, Any]) -> dict[str, Any]:
 def special(settings: Any) -> dict[str, Any]:
     """Those that only some methods use and that differ from their defaults."""
     given = ((option, getattr(settings, option.name)) for option in table(settings))
-    return {o.name: value for o, value in given if not o.for_all and value != o.default}
+    return {o.name: value for o, value in given if not o.taken_by and value != o.default}

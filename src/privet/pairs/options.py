@@ -47,7 +47,7 @@ class Choices:
         metavar="HALF",
         group=METHOD,
     )
-    seed: int = whole(0, "of the judgement (0)", metavar="S", group=METHOD, for_all=True)
+    seed: int = whole(0, "of the judgement (0)", metavar="S", group=METHOD, taken_by="all")
     on_step: OnStep = say_nothing
 
     def special(self) -> dict[str, Any]:
