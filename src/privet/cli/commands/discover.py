@@ -53,7 +53,7 @@ def add(parsers: Subparsers) -> None:
     )
     groups = {SEARCH: search, PUBLISHED: parser.add_argument_group(PUBLISHED)}
     for option in table_of(Settings):
-        if option.name == "statistic":
+        if option.name == "statistic":  # the first of its group
             groups[PUBLISHED].add_argument(
                 "--as-published",
                 action="store_true",

@@ -59,7 +59,7 @@ def add(parsers: Subparsers) -> None:
         help="auto (table-collisions), table-both, …, loss-difference, anm-sqrt-hsic, …",
     )
     for option in table_of(Choices):
-        if option.name == "protect":
+        if option.name == "protect":  # which goes with it
             way.add_argument(
                 "--as-published",
                 action="store_true",
