@@ -21,7 +21,8 @@ from privet.graph.graph import Edge, Graph
 from privet.pairs import measure as asking
 from privet.pairs import way as registry
 from privet.pairs.algorithms.judgement import REPLICAS
-from privet.pairs.way import AUTO, Choices, Orientation, Pair, pair_of
+from privet.pairs.options import Choices
+from privet.pairs.way import AUTO, Orientation, Pair, pair_of
 from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
 from privet.trust.curator import Curator

@@ -15,7 +15,8 @@ from math import sqrt
 import numpy as np
 
 from privet.pairs.algorithms.judgement import related
-from privet.pairs.way import Choices, Pair
+from privet.pairs.options import Choices
+from privet.pairs.way import Pair
 from privet.pairs.ways import noisy_table as on_tables
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import PairTable

@@ -74,7 +74,7 @@ def kind(release: Release, schema: Schema) -> str:
     return release.query.kind(schema)
 
 
-def told(saved: Saved) -> bool:
+def step_by_step(saved: Saved) -> bool:
     """Whether these are the answers that one search was told step by step: no other search, no
     other options and no other knowledge can make anything else of them."""
     return any(release.query.one_search for release in saved.releases)

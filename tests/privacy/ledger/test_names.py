@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privet.api.checks import same_table
+from privet.api.evidence import same_table
 from privet.errors import BudgetError, EvidenceError, LedgerError, SchemaError
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.ledger.conversion import rho_for

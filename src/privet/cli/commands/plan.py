@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _central(schema: Schema, args: argparse.Namespace) -> None:
     from privet.api.checks import check_budget_options
-    from privet.api.choice import best_delta
+    from privet.api.methods import best_delta
     from privet.methods.plan import plan
 
     check_budget_options(args.epsilon, args.delta, True)

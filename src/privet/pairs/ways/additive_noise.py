@@ -21,9 +21,10 @@ from privet.pairs import as_published as published
 from privet.pairs import quartiles, stable
 from privet.pairs import screen as spread
 from privet.pairs.flips import by_four_noises, by_one_noise, by_two_noises, normal, within
+from privet.pairs.options import Choices
 from privet.pairs.quartiles import QUARTERS, Quartiles
 from privet.pairs.stable import PER_RANK, forgotten
-from privet.pairs.way import Choices, Orientation, Pair, Way, answer
+from privet.pairs.way import Orientation, Pair, Way, answer
 from privet.privacy.queries.additive_noise import RANKS, Anm, AnmScores
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import check_pair

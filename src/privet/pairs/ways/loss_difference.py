@@ -14,7 +14,8 @@ from math import sqrt
 
 from privet.pairs import screen as spread
 from privet.pairs.flips import by_one_noise
-from privet.pairs.way import Choices, Orientation, Pair, Way, answer
+from privet.pairs.options import Choices
+from privet.pairs.way import Orientation, Pair, Way, answer
 from privet.pairs.ways.noisy_table import DEPENDS, check
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import LossDifference

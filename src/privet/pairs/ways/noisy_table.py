@@ -16,7 +16,8 @@ import numpy as np
 from privet.arrays import Floats
 from privet.pairs.algorithms.judgement import WEAKEST, Noise, judge
 from privet.pairs.algorithms.on_table import bins_for, strength
-from privet.pairs.way import Choices, Direction, Orientation, Pair, Way
+from privet.pairs.options import Choices
+from privet.pairs.way import Direction, Orientation, Pair, Way
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import PairTable, Range, check_numeric, check_pair
 from privet.schema.model import Schema

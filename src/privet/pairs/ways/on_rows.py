@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 
-from privet.pairs.way import Choices, Orientation, Pair, Way, answer
+from privet.pairs.options import Choices
+from privet.pairs.way import Orientation, Pair, Way, answer
 from privet.pairs.ways.noisy_table import check
 from privet.pairs.ways.row_scores import UNIT, PairScores
 from privet.privacy.queries.base import Release
