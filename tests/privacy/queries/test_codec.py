@@ -110,7 +110,7 @@ def test_a_new_query_round_trips_and_nothing_else_knows_it(tmp_path: Path) -> No
     assert evidence_file.to_json(found) == text
     assert "secret" not in text
     assert evidence_file.kind(found.releases[0], SCHEMA) == "toys"
-    assert not evidence_file.told(found)
+    assert not evidence_file.step_by_step(found)
     source = Path(privet.__file__).parent
     assert not any('"Toy"' in path.read_text("utf-8") for path in source.rglob("*.py"))
 
