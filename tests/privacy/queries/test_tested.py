@@ -420,7 +420,7 @@ def test_an_old_file_has_the_tables_of_a_new_one_afterwards(old: Path, tmp_path:
 KILLED = """
 import os, sys
 from fractions import Fraction
-from privet.ledger import Ledger
+from privet.privacy.ledger.book import Ledger
 from privet.trust.central import Central
 sys.path.insert(0, sys.argv[2])
 from tests.privacy.queries.test_tested import Clear, Majority, Margin, SCHEMA, UNIT

@@ -1,12 +1,13 @@
 """Frozen dataclasses as JSON: their fields and the types of these say how, and nothing else does.
 
 A document may come from anywhere, so whatever does not fit its type is refused: an unknown or a
-missing field, a number for a name, a list of the wrong length.
+missing field, a number for a name, a list of the wrong length. A field with a default may be
+missing: files from before it was there have none.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -56,7 +57,8 @@ def _decoded(kind: Any, value: Any) -> Any:
 
 def _dataclass(kind: Any, value: Any) -> Any:
     written = _written(kind)
-    if not isinstance(value, dict) or value.keys() != written.keys():
+    needed = {field.name for field in fields(kind) if field.default is MISSING} & written.keys()
+    if not isinstance(value, dict) or not needed <= value.keys() <= written.keys():
         raise KeyError(f"the fields of a {kind.__name__} are {', '.join(written)}")
     return kind(**{name: _decoded(written[name], part) for name, part in value.items()})
 
