@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ COLLIDER = Graph("dag", ("a", "b", "c"), (Edge("a", "c", "-->"), Edge("b", "c", 
 CHAIN = Graph("dag", ("a", "b", "c"), (Edge("a", "b", "-->", 0.9, 0.8), Edge("b", "c", "-->")))
 
 
-def test_reading_a_graph():
+def test_reading_a_graph() -> None:
     assert str(COLLIDER) == "a --> c\nb --> c"
     assert COLLIDER.parents("c") == ("a", "b")
     assert COLLIDER.adjacent("c", "a") and not COLLIDER.adjacent("a", "b")
@@ -26,7 +27,7 @@ def test_reading_a_graph():
     assert CHAIN.cpdag().arcs() == {("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")}
 
 
-def test_classes_and_their_members():
+def test_classes_and_their_members() -> None:
     assert COLLIDER.cpdag() == Graph("cpdag", COLLIDER.nodes, COLLIDER.edges)
     pattern = CHAIN.cpdag()
     assert str(pattern) == "a --- b\nb --- c"
@@ -35,20 +36,20 @@ def test_classes_and_their_members():
     assert CHAIN.extension() is CHAIN
 
 
-def test_confidence_stays_with_its_edge_and_arrow():
+def test_confidence_stays_with_its_edge_and_arrow() -> None:
     edge = CHAIN.cpdag().edge("a", "b")
     assert (edge.confidence, edge.arrow_confidence) == (0.9, None)
     sure = Graph("dag", ("a", "b", "c"), (Edge("a", "c", "-->", 0.9, 0.8), Edge("b", "c", "-->")))
     assert sure.cpdag().edge("a", "c") == Edge("a", "c", "-->", 0.9, 0.8)
 
 
-def test_the_order_of_edges_and_of_symmetric_ends_does_not_matter():
+def test_the_order_of_edges_and_of_symmetric_ends_does_not_matter() -> None:
     one = Graph("cpdag", ("a", "b", "c"), (Edge("c", "b", "---"), Edge("b", "a", "-->")))
     two = Graph("cpdag", ("a", "b", "c"), (Edge("b", "a", "-->"), Edge("b", "c", "---")))
     assert one == two and hash(one) == hash(two)
 
 
-def test_matrices_follow_the_convention():
+def test_matrices_follow_the_convention() -> None:
     A = CHAIN.matrix()
     assert A[0, 1] and A[1, 2] and A.sum() == 2
     assert Graph.from_matrix(CHAIN.nodes, A, "dag").arcs() == CHAIN.arcs()
@@ -56,14 +57,14 @@ def test_matrices_follow_the_convention():
     assert Graph.from_matrix(pattern.nodes, pattern.matrix(), "cpdag").arcs() == pattern.arcs()
 
 
-def test_relabelling():
+def test_relabelling() -> None:
     renamed = CHAIN.relabel({"a": "b", "b": "a"})
     assert renamed.nodes == ("b", "a", "c")
     assert str(renamed) == "b --> a\na --> c"
     assert renamed.cpdag().relabel({"a": "b", "b": "a"}) == CHAIN.cpdag()
 
 
-def test_an_empty_graph():
+def test_an_empty_graph() -> None:
     nothing = Graph("dag", ())
     assert nothing.cpdag() == Graph("cpdag", ()) and str(nothing) == ""
 
@@ -112,17 +113,17 @@ A_B = Edge("a", "b", "-->")
         ),
     ],
 )
-def test_what_is_not_a_graph_is_refused(make, text):
+def test_what_is_not_a_graph_is_refused(make: Callable[[], object], text: str) -> None:
     with pytest.raises(GraphError, match=text):
         make()
 
 
-def test_knowledge_is_light_to_import():
+def test_knowledge_is_light_to_import() -> None:
     code = "import sys; from privet.graph import Knowledge; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_every_name_of_the_package_is_there():
+def test_every_name_of_the_package_is_there() -> None:
     assert all(getattr(privet.graph, name) for name in privet.graph.__all__)
     with pytest.raises(AttributeError, match="nothing"):
         _ = privet.graph.nothing

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from privet.errors import KnowledgeError
 from privet.graph import Knowledge
 
 
-def test_tiers_allow_arrows_forwards_and_inside():
+def test_tiers_allow_arrows_forwards_and_inside() -> None:
     known = Knowledge(tiers=(("a", "b"), ("c",)))
     assert known.may("a", "b") and known.may("b", "a") and known.may("a", "c")
     assert not known.may("c", "a")
@@ -16,19 +18,19 @@ def test_tiers_allow_arrows_forwards_and_inside():
     assert known.adjacent_allowed("c", "a")
 
 
-def test_required_arrows_exclude_the_reverse():
+def test_required_arrows_exclude_the_reverse() -> None:
     known = Knowledge(required={("a", "b")})
     assert known.must("a", "b") and not known.must("b", "a")
     assert known.may("a", "b") and not known.may("b", "a")
 
 
-def test_forbidding_both_ways_forbids_the_edge():
+def test_forbidding_both_ways_forbids_the_edge() -> None:
     known = Knowledge(forbidden={("a", "b"), ("b", "a")})
     assert not known.adjacent_allowed("a", "b")
     assert known.adjacent_allowed("a", "c")
 
 
-def test_lists_as_read_from_a_file_become_hashable():
+def test_lists_as_read_from_a_file_become_hashable() -> None:
     known = Knowledge(tiers=[["a"], ["b"]], required=[["a", "b"]], forbidden=[["b", "a"]])
     assert known == Knowledge(tiers=(("a",), ("b",)), required={("a", "b")}, forbidden={("b", "a")})
     assert hash(known)
@@ -55,6 +57,6 @@ def test_lists_as_read_from_a_file_become_hashable():
         ({"tiers": ["age"]}, "must be a list of names"),
     ],
 )
-def test_bad_knowledge_is_refused(facts, text):
+def test_bad_knowledge_is_refused(facts: dict[str, Any], text: str) -> None:
     with pytest.raises(KnowledgeError, match=text):
         Knowledge(**facts).check(["age", "smoker", "lung"])

@@ -388,7 +388,7 @@ def test_recorded_tables_may_name_their_columns_in_any_order() -> None:
     assert (again.tables(indices((3,)))[0] == table.sum(axis=1)).all()
 
 
-def test_what_was_counted_can_be_saved_and_searched_again(tmp_path) -> None:
+def test_what_was_counted_can_be_saved_and_searched_again(tmp_path: Path) -> None:
     schema, tables = schema_of(), counted(rows_of(8))
     before = bdeu(tables).local(3, indices((0, 1), (1, 2)))
     bdeu(tables).gains(indices((0, 2)))
