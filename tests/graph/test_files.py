@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, get_args
 
 import networkx
 import numpy as np
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from privet.errors import GraphError, OutputError
 from privet.graph import Edge, Graph, load, save
 from privet.graph.formats import files as io
-from privet.graph.graph import ALLOWED, KINDS, SYMMETRIC, Kind
+from privet.graph.graph import ALLOWED, KINDS, SYMMETRIC, Kind, Mark
 
 ODD = (
     *("a b", 'say "hi"', "naïve, ünïcode", "back\\slash\\", "node", "x -> y;", "<&'>"),
@@ -27,22 +28,24 @@ CHARACTERS = st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="
 NAMES = st.lists(
     st.sampled_from(ODD) | st.text(CHARACTERS, min_size=1, max_size=6), max_size=6, unique=True
 )
+MARKS: dict[Kind, list[Any]] = {kind: sorted(ALLOWED[kind]) for kind in get_args(Kind)}
 SHARES = st.none() | st.floats(0, 1)
 
 
 @st.composite
-def graphs(draw: st.DrawFn, kinds: tuple[Kind, ...] = KINDS) -> Graph:
-    kind, nodes, edges = draw(st.sampled_from(kinds)), draw(NAMES), []
+def graphs(draw: st.DrawFn, kinds: tuple[Kind, ...] = get_args(Kind)) -> Graph:
+    kind, nodes = draw(st.sampled_from(kinds)), draw(NAMES)
+    edges: list[Edge] = []
     order = draw(st.permutations(nodes))
     for later in range(len(order)):
         for earlier in range(later):
-            mark = draw(st.none() | st.sampled_from(sorted(ALLOWED[kind])))
+            mark: Mark | None = draw(st.none() | st.sampled_from(MARKS[kind]))
             if mark:
-                ends = [order[earlier], order[later]]
+                source, target = order[earlier], order[later]
                 if mark in ("o->", "o--") and draw(st.booleans()):
-                    ends.reverse()
+                    source, target = target, source
                 origin = draw(st.none() | st.sampled_from(["stage 1", 'odd "text"']))
-                edges.append(Edge(*ends, mark, draw(SHARES), draw(SHARES), origin))
+                edges.append(Edge(source, target, mark, draw(SHARES), draw(SHARES), origin))
     return Graph(kind, tuple(nodes), tuple(edges))
 
 

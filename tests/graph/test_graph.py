@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,6 +39,7 @@ def test_classes_and_their_members() -> None:
 
 def test_confidence_stays_with_its_edge_and_arrow() -> None:
     edge = CHAIN.cpdag().edge("a", "b")
+    assert edge is not None
     assert (edge.confidence, edge.arrow_confidence) == (0.9, None)
     sure = Graph("dag", ("a", "b", "c"), (Edge("a", "c", "-->", 0.9, 0.8), Edge("b", "c", "-->")))
     assert sure.cpdag().edge("a", "c") == Edge("a", "c", "-->", 0.9, 0.8)
@@ -72,14 +74,18 @@ def test_an_empty_graph() -> None:
 A_B = Edge("a", "b", "-->")
 
 
+# What a checker of types would not let pass.
+ODD: dict[str, Any] = {"kind": "tree", "nodes": (1, 2), "mark": "<--", "confidence": "high"}
+
+
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: Graph("tree", ("a",)), "'tree' is unknown; use one of dag, cpdag, pag"),
+        (lambda: Graph(ODD["kind"], ("a",)), "'tree' is unknown; use one of dag, cpdag, pag"),
         (lambda: Graph("dag", ("a", "a")), "'a' is listed more than once"),
         (lambda: Graph("dag", ("", "a")), "not allowed"),
         (lambda: Graph("dag", ("half \ud800",)), "valid Unicode"),
-        (lambda: Graph("dag", (1, 2)), "node name 1 is not allowed"),
+        (lambda: Graph("dag", ODD["nodes"]), "node name 1 is not allowed"),
         (lambda: Graph("dag", ("a",), (A_B,)), "needs the node 'b'"),
         (lambda: Graph("dag", ("a",), (Edge("a", "a", "-->"),)), "joins a node to itself"),
         (lambda: Graph("dag", ("a", "b"), (Edge("a", "b", "---"),)), "allows only -->"),
@@ -89,10 +95,10 @@ A_B = Edge("a", "b", "-->")
             lambda: Graph("pag", tuple("abc"), (A_B, Edge("b", "c", "-->"), Edge("c", "a", "-->"))),
             "run in a circle",
         ),
-        (lambda: Edge("a", "b", "<--"), "turn the edge round"),
+        (lambda: Edge("a", "b", ODD["mark"]), "turn the edge round"),
         (lambda: Edge("a", "b", "-->", 1.5), "confidence is 1.5; give a number from 0 to 1"),
         (lambda: Edge("a", "b", "-->", float("nan")), "from 0 to 1"),
-        (lambda: Edge("a", "b", "-->", "high"), "confidence is 'high'"),
+        (lambda: Edge("a", "b", "-->", ODD["confidence"]), "confidence is 'high'"),
         (lambda: Edge("a", "b", "-->", 1, True), "arrow_confidence is True"),
         (lambda: Graph.from_matrix(("a",), np.eye(2) > 0, "dag"), "shape"),
         (lambda: Graph.from_matrix(("a", "b"), np.ones((2, 2)) > 0, "cpdag"), "itself"),

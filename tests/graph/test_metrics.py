@@ -14,7 +14,7 @@ from privet.graph.metrics import Matrix, structural_intervention_distance
 
 
 def dag(nodes: str, *pairs: str) -> Graph:
-    return Graph("dag", tuple(nodes), tuple(Edge(a, b, "-->") for a, b in pairs))
+    return Graph("dag", tuple(nodes), tuple(Edge(pair[0], pair[1], "-->") for pair in pairs))
 
 
 def test_a_graph_agrees_with_itself() -> None:

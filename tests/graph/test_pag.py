@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
+from typing import cast
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from privet.graph.fci_rules import (
     discriminating_paths,
     written,
 )
+from privet.graph.graph import Mark
 from privet.graph.pag import marks_of, pag_of_mag, respects, to_graph, true_mag, true_pag
 
 # --- independence in a MAG, by walks ----------------------------------------------------------
@@ -205,7 +207,7 @@ def test_the_rules_give_the_class_of_random_mags(size: int, most: int, times: in
 
 def pag(nodes: Sequence[str], *edges: str) -> Graph:
     parts = [edge.split() for edge in edges]
-    return Graph("pag", tuple(nodes), tuple(Edge(a, b, mark) for a, mark, b in parts))
+    return Graph("pag", tuple(nodes), tuple(Edge(a, b, cast(Mark, m)) for a, m, b in parts))
 
 
 def dag_of(nodes: Sequence[str], *pairs: str) -> Bools:
@@ -357,7 +359,11 @@ def test_the_surest_discriminating_path_decides() -> None:
         (np.nan, np.nan, "b o-> c"),
     ):
         sure = np.array([from_t, from_u])
-        after = closed(graph, lambda paths, sure=sure: sure[[path[0] for path in paths]])
+
+        def weigh(paths: Sequence[tuple[int, ...]], sure: Floats = sure) -> Floats:
+            return sure[[path[0] for path in paths]]
+
+        after = closed(graph, weigh)
         assert str(after.edge("b", "c")) == edge
 
 

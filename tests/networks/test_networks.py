@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -125,7 +126,7 @@ def test_rows_follow_the_network(name: str) -> None:
 
 def test_the_g_test_catches_a_wrong_table() -> None:
     network = load("asia")
-    other = network.tables | {"smoke": np.array([[0.51, 0.49]])}
+    other = dict(network.tables) | {"smoke": np.array([[0.51, 0.49]])}
     shifted = Network(
         name="shifted",
         names=network.names,
@@ -165,7 +166,8 @@ def test_unknown_names_are_refused_with_the_near_ones() -> None:
 
 
 def test_a_network_must_be_sound() -> None:
-    parts = {"name": "n", "names": ("a", "b"), "levels": {"a": ("0", "1"), "b": ("0", "1")}}
+    levels = {"a": ("0", "1"), "b": ("0", "1")}
+    parts: dict[str, Any] = {"name": "n", "names": ("a", "b"), "levels": levels}
     half, wide = np.full((1, 2), 0.5), np.full((2, 2), 0.5)
     with pytest.raises(GraphError, match="circle"):
         Network(**parts, parents={"a": ("b",), "b": ("a",)}, tables={"a": wide, "b": wide})

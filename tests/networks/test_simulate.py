@@ -4,6 +4,7 @@ import csv
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -78,6 +79,7 @@ def test_odd_names_and_levels(tmp_path: Path, suffix: str) -> None:
     )
     files = simulate(network, rows=50, seed=0, output=tmp_path / f"odd{suffix}")
     relation = duckdb.sql(f"FROM '{files.data}'")
+    assert relation is not None
     assert relation.columns == [name, "z"]
     assert {row[0] for row in relation.fetchall()} == set(levels)
     assert Schema.load(files.schema).column(name).levels == levels
@@ -85,7 +87,7 @@ def test_odd_names_and_levels(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_gaussian_rows_are_written_to_the_last_digit(tmp_path: Path, suffix: str) -> None:
-    options = {"nodes": 4, "sparseness": 0.5, "gaussian": True}
+    options: dict[str, Any] = {"nodes": 4, "sparseness": 0.5, "gaussian": True}
     files = simulate_random(**options, rows=200, seed=9, output=tmp_path / f"g{suffix}")
     rng = np.random.default_rng(9)
     model = random_linear_gaussian(4, density=0.5, rng=rng)
@@ -100,7 +102,7 @@ def test_gaussian_rows_are_written_to_the_last_digit(tmp_path: Path, suffix: str
 
 
 def test_the_seed_fixes_the_random_model(tmp_path: Path) -> None:
-    wish = {"nodes": 10, "sparseness": 0.2, "levels": (2, 4), "seed": 4}
+    wish: dict[str, Any] = {"nodes": 10, "sparseness": 0.2, "levels": (2, 4), "seed": 4}
     small = simulate_random(**wish, rows=10, output=tmp_path / "small.csv")
     large = simulate_random(**wish, rows=1000, output=tmp_path / "large.csv")
     assert small.truth.read_text() == large.truth.read_text()
@@ -135,10 +137,13 @@ def test_nothing_is_overwritten_without_force(tmp_path: Path, taken: str) -> Non
         ({"output": "file/asia.csv"}, OutputError, "cannot write"),
     ],
 )
-def test_bad_wishes_write_nothing(tmp_path: Path, change: dict, error: type, said: str) -> None:
+def test_bad_wishes_write_nothing(
+    tmp_path: Path, change: dict[str, Any], error: type[Exception], said: str
+) -> None:
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "file").touch()
-    wish = {"model": "asia", "rows": 5, "seed": 0, "output": "asia.csv"} | change
+    wish: dict[str, Any] = {"model": "asia", "rows": 5, "seed": 0, "output": "asia.csv"}
+    wish |= change
     model, output = wish.pop("model"), tmp_path / wish.pop("output")
     with pytest.raises(error, match=said):
         simulate(model, output=output, **wish)

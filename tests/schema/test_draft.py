@@ -104,10 +104,12 @@ def test_compressed_files(tmp_path: Path) -> None:
 def test_parquet(tmp_path: Path) -> None:
     path = tmp_path / "a=1" / "people.parquet"
     path.parent.mkdir()
-    duckdb.sql(
+    rows = duckdb.sql(
         'SELECT (i % 3)::DOUBLE AS grade, i % 2 = 0 AS "is ""x""", i * 0.5 AS size,'
         " CASE WHEN i > 5 THEN 'b' WHEN i > 3 THEN 'a' END AS t FROM range(50) r(i)"
-    ).write_parquet(str(path))
+    )
+    assert rows is not None
+    rows.write_parquet(str(path))
     schema = Schema.from_toml(draft(path))
     grade, flag, size, text = schema.columns
     assert grade.levels == ("0", "1", "2") and grade.kind == "ordinal"

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 from unicodedata import normalize
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from privet.errors import KnowledgeError, SchemaError
 from privet.graph.knowledge import Knowledge
-from privet.schema.model import Adjacency, Column, Schema, equal_width
+from privet.schema.model import Adjacency, Column, Kind, Missing, Schema, equal_width
 from privet.schema.names import name_key
 
 EXAMPLE = """
@@ -249,11 +250,11 @@ FINITE = st.floats(-1e300, 1e300)
 
 @st.composite
 def columns(draw: st.DrawFn, name: str) -> Column:
-    policy = draw(st.sampled_from(["level", "drop", "value"]))
+    policy = draw(st.sampled_from(get_args(Missing)))
     if draw(st.booleans()):
         levels = draw(st.lists(TIDY, min_size=2, max_size=5, unique=True))
         value = draw(st.sampled_from(levels)) if policy == "value" else None
-        kind = draw(st.sampled_from(["categorical", "ordinal"]))
+        kind = draw(st.sampled_from(get_args(Kind)[:2]))
         return Column(
             name=name, kind=kind, levels=tuple(levels), missing=policy, missing_value=value
         )
@@ -262,10 +263,10 @@ def columns(draw: st.DrawFn, name: str) -> Column:
     even = equal_width(edges[0], edges[-1], draw(st.integers(2, 6)))
     if draw(st.booleans()) and sorted({edges[0], *even, edges[-1]}) == [edges[0], *even, edges[-1]]:
         cuts = even
-    value = draw(st.sampled_from(edges)) if policy == "value" else None
+    number = draw(st.sampled_from(edges)) if policy == "value" else None
     bounds = (edges[0], edges[-1])
     return Column(
-        name=name, kind="numeric", bounds=bounds, cuts=cuts, missing=policy, missing_value=value
+        name=name, kind="numeric", bounds=bounds, cuts=cuts, missing=policy, missing_value=number
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations, permutations, product
 from math import lgamma, log
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,7 +54,9 @@ def rows_of(seed: int, count: int = 300) -> Codes:
     return np.stack([a, b, c, d], axis=1)
 
 
-def counted(codes: Codes, levels: tuple[int, ...] = LEVELS, asked: list[Tables] | None = None):
+def counted(
+    codes: Codes, levels: tuple[int, ...] = LEVELS, asked: list[Tables] | None = None
+) -> CountedTables:
     names = tuple("abcdefghijklmnopqrstuvwxyz"[: len(levels)])
 
     def source(query: Tables) -> Release:

@@ -12,6 +12,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import combinations
+from typing import cast
 
 import networkx as nx
 import numpy as np
@@ -20,7 +21,7 @@ import pytest
 from privet.arrays import Bools, Floats, Indices
 from privet.graph.fci_rules import CIRCLE, HEAD, NONE, TAIL, Marks
 from privet.graph.formats.matrices import from_causal_learn
-from privet.graph.graph import Edge, Graph
+from privet.graph.graph import Edge, Graph, Mark
 from privet.graph.knowledge import Knowledge
 from privet.graph.pag import marks_of, respects, to_graph, true_mag, true_pag
 from privet.search.constraints import Constraints
@@ -258,7 +259,7 @@ def test_possible_d_sep_holds_what_separates() -> None:
                 oracle.independent(x, y, given)
                 for end in (x, y)
                 for order in range(size)
-                for given in combinations(set(np.flatnonzero(far[end])) - {x, y}, order)
+                for given in combinations(set(np.flatnonzero(far[end]).tolist()) - {x, y}, order)
             )
 
 
@@ -267,7 +268,7 @@ def test_possible_d_sep_passes_triangles_and_colliders() -> None:
     names = ["x", "a", "b", "v", "w"]
     edges = ("x o-o a", "x o-o b", "a o-> b", "v o-> b", "v o-o w")
     parts = [edge.split() for edge in edges]
-    graph = Graph("pag", tuple(names), tuple(Edge(s, t, mark) for s, mark, t in parts))
+    graph = Graph("pag", tuple(names), tuple(Edge(s, t, cast(Mark, m)) for s, m, t in parts))
     assert possible_d_sep(marks_of(graph))[0].tolist() == [False, True, True, True, False]
 
 
@@ -376,6 +377,9 @@ class Told:
     def __init__(self, told: Margins) -> None:
         self.told = told
 
+    def strengths(self) -> Floats:
+        return np.ones((4, 4))
+
     def margins(self, questions: Indices) -> Floats:
         return np.array([self.told.get(tuple(row), np.inf) for row in questions.tolist()])
 
@@ -412,7 +416,7 @@ def test_a_collider_needs_more_than_a_weak_test(
 def test_triples_of_one_node_are_weighed_together() -> None:
     """0 and 1 meet in 3, it says, and so, less surely, do 1 and 2; but 0 and 2 surely do not."""
     told = {(0, 1): 0.0, (0, 1, 3): 14.0, (1, 2): 0.0, (1, 2, 3): 5.0, (0, 2): 14.0, (0, 2, 3): 0.0}
-    separators = dict.fromkeys([(0, 1), (0, 2), (1, 2)], (3,))
+    separators: Separators = dict.fromkeys([(0, 1), (0, 2), (1, 2)], (3,))
     marks = collided(told, [(0, 3), (1, 3), (2, 3)], separators)
     assert str(to_graph(marks, "abcd")) == "a o-> d\nb o-> d\nc o-o d"
 
@@ -421,7 +425,8 @@ def test_bounded_weights_are_told_apart_by_more_than_their_numbers() -> None:
     """Three colliders in one node that exclude each other in part, all surer than the bound."""
     told = {(0, 1): 0.0, (0, 1, 3): 90.0, (0, 2): 0.0, (0, 2, 3): 30.0}
     told |= {(1, 2): 99.0, (1, 2, 3): 0.0}
-    edges, separators = [(0, 3), (1, 3), (2, 3)], dict.fromkeys([(0, 1), (0, 2), (1, 2)], (3,))
+    edges = [(0, 3), (1, 3), (2, 3)]
+    separators: Separators = dict.fromkeys([(0, 1), (0, 2), (1, 2)], (3,))
     plain = collided(told, edges, separators)
     swap = {0: 0, 1: 2, 2: 1, 3: 3}
     turned = {(*sorted((swap[x], swap[y])), *(3 for _ in z)): v for (x, y, *z), v in told.items()}

@@ -213,7 +213,7 @@ def test_without_noise_it_is_the_test_of_a_correlation() -> None:
     rows = np.stack(list(CHAIN.sample(20_000, np.random.default_rng(3)).values()))
     pairs = np.array(list(combinations(range(4), 2)))
     r, variance = judge._correlations(pairs)
-    assert np.abs(r - np.corrcoef(rows)[pairs[:, 0], pairs[:, 1]]).max() < 1e-3
+    assert np.abs(r - np.asarray(np.corrcoef(rows))[pairs[:, 0], pairs[:, 1]]).max() < 1e-3
     assert np.allclose(variance, 1 / 20_000, rtol=1e-3)
 
 
