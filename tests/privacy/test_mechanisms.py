@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2
 
@@ -102,7 +102,6 @@ def test_the_checker_rejects_noise_of_the_wrong_scale_shape_or_centre() -> None:
     assert not fits([*noisy.tolist(), 5000], gaussian_law(5))
 
 
-@settings(deadline=None)
 @given(st.fractions(Fraction(1, 10**9), 10**6), st.integers(1, 10**15))
 def test_scales_cover_the_price_and_are_the_smallest_floats_that_do(
     price: Fraction, sensitivity: int
@@ -120,7 +119,6 @@ def test_scales_cover_the_price_and_are_the_smallest_floats_that_do(
         assert price * Fraction(s) >= sensitivity > price * Fraction(math.nextafter(s, 0))
 
 
-@settings(deadline=None)
 @given(st.fractions(Fraction(1, 10**6), 100), st.integers(1, 100), st.integers(1, 1000))
 def test_threshold_scales_cover_the_price(epsilon: Fraction, positives: int, sens: int) -> None:
     mechanism = AboveThreshold(epsilon=epsilon, positives=positives)

@@ -65,7 +65,7 @@ def objective(budgets: Any, kept: float, lost: float) -> float:
 TESTS = st.lists(st.integers(1, 10_000), min_size=1, max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     TESTS,
     st.floats(1e-6, 1e3),

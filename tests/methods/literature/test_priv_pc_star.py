@@ -123,7 +123,7 @@ def test_the_checker_catches_a_bound_that_is_halved(adjacency: Adjacency) -> Non
 CELLS = st.one_of(st.floats(-3, 7), st.sampled_from([-2.0, 6.0, 2.0, 1e-300, 5.9999999]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.integers(1, 3),
     st.sampled_from(list(Adjacency)),

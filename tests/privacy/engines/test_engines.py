@@ -487,7 +487,7 @@ def test_no_bytes_raise_and_every_sound_row_counts(tmp_path: Path) -> None:
         assert codes(path, TWO).count((1, 0)) >= sound, junk
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(
         st.lists(
@@ -649,7 +649,7 @@ def test_nan_in_parquet_is_missing_whatever_another_row_holds(
 SPACED = st.text(alphabet='ab ,"\n\r', max_size=12)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(SPACED, max_size=6), st.sampled_from(["a", "a,", '"a" "b",a', "a,b,c", " a , b "]))
 def test_a_malformed_line_does_not_change_how_others_are_read(lines: list[str], extra: str) -> None:
     """Records are those of the parsed table: one line more is one record more, or it is joined

@@ -83,7 +83,7 @@ def test_tighter_than_the_textbook_formula() -> None:
         assert epsilon_for(Fraction(rho), 1e-6) < 0.97 * textbook
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(EPSILONS, DELTAS)
 def test_there_and_back_never_exceeds_epsilon(epsilon: float, delta: float) -> None:
     rho = rho_for(epsilon, delta)
@@ -91,7 +91,7 @@ def test_there_and_back_never_exceeds_epsilon(epsilon: float, delta: float) -> N
     assert epsilon * (1 - 1e-6) <= epsilon_for(rho, delta) <= epsilon
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(EPSILONS, EPSILONS, DELTAS, DELTAS)
 def test_more_epsilon_and_more_delta_buy_more(e1: float, e2: float, d1: float, d2: float) -> None:
     low, high = sorted((e1, e2))

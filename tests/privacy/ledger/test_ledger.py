@@ -55,7 +55,7 @@ def test_ten_tenths_fit_into_one_and_no_more(book: Ledger) -> None:
     assert [entry.what for entry in run.entries] == [f"question {i}" for i in range(10)]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.fractions(0, 1, max_denominator=50), max_size=12))
 def test_the_filter_is_exact(costs: list[Fraction]) -> None:
     """Every charge that fits is taken and every other refused, whatever came before."""
@@ -218,7 +218,7 @@ def test_reservations_of_open_runs_count(book: Ledger) -> None:
     assert people(book).left == 1
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.sampled_from([0, 1e-6, 1e-3]),
     st.integers(1, 40).map(lambda k: k / 10),

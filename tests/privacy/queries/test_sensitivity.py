@@ -266,7 +266,7 @@ def memory(schema: Schema, rows: list[list[int]]) -> MemoryRows:
 
 
 @given(large_cases())
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400, derandomize=True)
 def test_large_families_stay_within_the_bounds(
     case: tuple[Schema, Components, list[list[int]]],
 ) -> None:
