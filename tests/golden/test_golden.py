@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import json
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +25,8 @@ def differs(found: Outcome, wanted: Outcome) -> list[str]:
     """The names of what is not as it was."""
     out = sorted(found.keys() ^ wanted.keys())
     for key in found.keys() & wanted.keys():
-        if not SAME.get(key, operator.eq)(found[key], wanted[key]):
+        same = SAME.get(key)
+        if not (same(found[key], wanted[key]) if same else found[key] == wanted[key]):
             out.append(key)
     return out
 
