@@ -66,7 +66,7 @@ def make(protocol: Protocol, people: int, path: Path) -> None:
     for start in range(0, people, CHUNK):
         size = min(CHUNK, people - start)
         drawn = child.sample(size, rng)
-        codes = np.stack([drawn[name] for name in protocol.schema.names], axis=1)
+        codes = np.stack([drawn[name] for name in protocol.schema.names], axis=1, dtype=np.int64)
         ids: dict[str, Any] = {"protocol": pa.repeat(protocol.id, size)}
         table = pa.table(ids | randomizer.report_codes(codes))
         writer = writer or pq.ParquetWriter(path, table.schema)

@@ -30,7 +30,7 @@ from privet.errors import PrivetError
 from privet.graph.graph import Graph
 from privet.graph.metrics import compare
 from privet.methods import catalogue
-from privet.networks import random_linear_gaussian, random_network
+from privet.networks import LinearGaussian, Network, random_linear_gaussian, random_network
 
 FIGURES = json.loads((Path(__file__).parent / "papers_figures.json").read_text("utf-8"))
 PARTS = ("categorical", "numeric", "adult", "curate")
@@ -67,7 +67,8 @@ class Table:
 
     def setting(self, value: float) -> Setting:
         whole = self.varies in ("rows", "nodes")
-        return replace(self.others, **{self.varies: int(value) if whole else value})
+        change: dict[str, Any] = {self.varies: int(value) if whole else value}
+        return replace(self.others, **change)
 
 
 def _tables() -> list[Table]:
@@ -93,6 +94,7 @@ def _tables() -> list[Table]:
 def one(setting: Setting, method: str, seed: int) -> dict[str, Any]:
     """One graph, its data and one method. The seed fixes graph and data for all methods."""
     rng = np.random.default_rng(seed)
+    model: Network | LinearGaussian
     if setting.kind == "categorical":
         model = random_network(setting.nodes, sparseness=setting.sparseness, rng=rng)
         data: Any = table(model, setting.rows, 1000 + seed)  # another stream than the graph's

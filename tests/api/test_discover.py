@@ -92,7 +92,7 @@ def test_the_order_of_events(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(owner, name, call)
 
     method = catalogue.get("interaction-pc")
-    steps = {
+    steps: dict[str, Any] = {
         "measure": lambda *args: (events.append("measure"), method.measure(*args))[1],
         "search": lambda *args: (events.append("search"), method.search(*args))[1],
     }

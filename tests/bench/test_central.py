@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from privet.api.discover import discover as real
 from privet.bench import central, chart, plots, results, tables
 from privet.bench.central import Grid
 from privet.bench.results import AS_PUBLISHED, Cell, Result, Results
@@ -52,7 +53,6 @@ def published(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     own = catalogue.get("interaction-pc")
     pair = (replace(own, published=Published(measure=measure, why="made up")), catalogue.get("pc"))
     monkeypatch.setattr(catalogue, "available", lambda: pair)
-    real = central.discover
 
     def discover(data: Any, schema: Any, *, as_published: bool = False, **options: Any) -> Any:
         asked.append(f"{options['method']} {as_published} {options.get('ledger')}")
@@ -141,12 +141,11 @@ def test_all_methods_of_a_run_see_the_same_data_and_runs_differ() -> None:
 def test_a_refusal_is_a_result_and_the_rest_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuses(*_: object, **options: Any) -> Any:
+    def refuses(*_: Any, **options: Any) -> Any:
         if options["method"] == "interaction-pc":
             raise MethodError("the table has 12 cells; too many")
         return real(*_, **options)
 
-    real = central.discover
     monkeypatch.setattr(central, "discover", refuses)
     found = central.run(SMALL, tmp_path, processes=1)
     refused = [result for cell, result in found.items() if cell.method == "interaction-pc"]

@@ -288,5 +288,5 @@ def test_shuffled_pairs_keep_their_columns_and_lose_their_relation() -> None:
     shuffled = local._answers(cell, codes)
     assert (np.sort(shuffled, axis=0) == np.sort(codes, axis=0)).all()
     # 1,000 rows: a correlation of 0.2 comes by chance less than once in a million
-    assert abs(np.corrcoef(shuffled.T)[0, 1]) < 0.2
+    assert abs(np.corrcoef(*shuffled.T)[0, 1]) < 0.2
     assert local._answers(replace(cell, mechanism=NO_NOISE), codes) is codes

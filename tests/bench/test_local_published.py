@@ -119,9 +119,9 @@ def test_bins_mean_what_they_mean_on_a_device() -> None:
 
 
 def test_the_number_of_bins_follows_the_paper() -> None:
-    assert local.bins_for(np.arange(5)) == 2
+    assert local.bins_for(np.arange(5.0)) == 2
     assert local.bins_for(np.repeat(np.arange(400), 3)) == 40
-    assert local.bins_for(np.arange(5000)) == 100
+    assert local.bins_for(np.arange(5000.0)) == 100
 
 
 def test_a_direction_is_that_of_the_rows() -> None:

@@ -178,14 +178,15 @@ def test_evidence_of_reports_is_no_tables(reports: Path, run: Run) -> None:
 def test_from_python(reports: Path) -> None:
     found = privet.discover(reports / "reports.csv", protocol=reports / "protocol.json")
     assert found.method == "local-pc" and found.certificate.local
-    for error, more in (
+    refused: list[tuple[type[Exception], dict[str, Any]]] = [
         (BudgetError, {"epsilon": 1.0}),
         (BudgetError, {"private": False}),
         (BudgetError, {"ledger": reports / "l.json"}),
         (MethodError, {"method": ["local-pc", "pc"]}),
         (DataError, {"protocol": 7}),
         (EvidenceError, {"schema": privet.Schema.load(_renamed(reports))}),
-    ):
+    ]
+    for error, more in refused:
         with pytest.raises(error):
             privet.discover(
                 reports / "reports.csv", **{"protocol": reports / "protocol.json", **more}

@@ -174,7 +174,7 @@ def test_the_handler_is_there_only_meanwhile(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(
         privet.cli.main,
         "build_parser",
-        lambda: seen.append(signal.getsignal(signal.SIGTERM)) or parser(),  # type: ignore
+        lambda: seen.append(signal.getsignal(signal.SIGTERM)) or parser(),
     )
     before = signal.getsignal(signal.SIGTERM)
     assert main(["methods", "--markdown"]) == 0

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -150,9 +152,11 @@ def test_the_orientation_of_the_formats_has_all_keys() -> None:
 
 
 def methods_table() -> str | None:
-    done = run("sh", "privet methods --markdown", ROOT)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    from privet.cli.main import main
+
+    with contextlib.redirect_stdout(io.StringIO()) as written:
+        assert main(["methods", "--markdown"]) == 0
+    return written.getvalue().strip()
 
 
 def search_options() -> str | None:

@@ -21,11 +21,11 @@ from privet.privacy.mechanisms import Exact, Gaussian
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import GRID, contrasts, design_inverse
 from privet.privacy.queries.tables import Components
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.model import Adjacency, Column, Kind, Schema
 from tests.helpers.stacks import stack
 
 FALSE_ALARM = 1e-6
-KINDS = ("categorical", "ordinal", "categorical", "ordinal", "categorical")
+KINDS: tuple[Kind, ...] = ("categorical", "ordinal", "categorical", "ordinal", "categorical")
 LEVELS = (2, 3, 5, 7, 4)
 
 
@@ -111,7 +111,8 @@ def test_ordered_contrasts_are_those_of_exact_arithmetic(k: int) -> None:
         size = (isqrt(square.numerator // square.denominator) + 1) // 2
         return size if value >= 0 else -size
 
-    expected = [[rounded(v, sum(u * u for u in row)) for v in row] for row in rows[1:]]
+    norms = [sum((u * u for u in row), Fraction(0)) for row in rows]
+    expected = [[rounded(v, norms[i]) for v in row] for i, row in enumerate(rows)][1:]
     assert contrasts(k, True).tolist() == expected
 
 
@@ -197,7 +198,7 @@ def test_the_noise_of_a_table_has_the_stated_covariance(
     errors = evidence.tables(every).reshape(draws, size) - 1000.0
     covariance = np.zeros((size, size))
     for members in subsets(len(levels), len(levels)):
-        factor = np.ones((1, 1))
+        factor: NDArray[np.floating[Any]] = np.ones((1, 1))
         for i, (k, straight) in enumerate(zip(levels, ordered, strict=True)):
             inverse = design_inverse(k, straight)
             part = inverse[:, 1:] if i in members else inverse[:, :1]

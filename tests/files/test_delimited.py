@@ -97,7 +97,7 @@ def test_a_limit_that_is_set_in_the_middle_of_reading(
     """By a file that sets it whenever a line is asked for."""
 
     class Flips(io.StringIO):
-        def __next__(self) -> str:
+        def __next__(self) -> str:  # type: ignore[override]
             csv.field_size_limit(size)
             return super().__next__()
 

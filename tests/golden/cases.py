@@ -2,7 +2,8 @@
 
 The noise of a private run comes from the system's entropy and has no seed. Here, and only here, it
 is taken from a seeded generator in its place, so that evidence, graphs and certificates can be held
-against those that are kept in ``kept.json``. ``python -m tests.golden.cases`` writes them anew.
+against those that are kept in ``kept.json`` (``test_golden.py``). A case is a name and a function,
+which is called when the case is played. ``python -m tests.golden.cases`` writes them anew.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -19,7 +21,7 @@ from unittest import mock
 import numpy as np
 
 import privet
-from privet.methods import method as registry
+from privet.methods import catalogue
 from privet.networks import network
 from privet.networks.generated import random_linear_gaussian
 from privet.pairs import way as ways
@@ -56,10 +58,12 @@ def seeded(seed: int = 7) -> dict[str, Callable[[float], Any]]:
 
 @contextmanager
 def repeatable() -> Iterator[None]:
-    with mock.patch.multiple(mechanisms, **seeded()):
+    draws: dict[str, Any] = seeded()
+    with mock.patch.multiple(mechanisms, **draws):
         yield
 
 
+@cache
 def tables() -> dict[str, tuple[dict[str, list[Any]], privet.Schema]]:
     """A table of categories, one of numbers, one of both."""
     rng = np.random.default_rng(11)
@@ -128,107 +132,137 @@ EPSILON = 4.0
 # These part the rows into halves by the system's entropy, which has no seed.
 SECRET_HALVES = {"anm-hsic", "anm-sqrt-hsic", "anm-iqr"}
 
+Outcome = dict[str, Any]
+Case = Callable[[], Outcome]
 
-def central() -> Iterator[tuple[str, dict[str, Any]]]:
+
+def central() -> Iterator[tuple[str, Case]]:
     """Every method on every table: with a budget, without privacy, as published."""
-    for name, (data, schema) in tables().items():
-        for method in registry.available():
-            yield f"{name}, {method.name}", played(data, schema, method.name, method.private)
+    for name in tables():
+        for method in catalogue.available():
+            yield f"{name}, {method.name}", partial(on_table, name, method.name)
             if method.published:
                 yield (
                     f"{name}, {method.name} as published",
-                    played(data, schema, method.name, True, as_published=True),
+                    partial(on_table, name, method.name, as_published=True),
                 )
-    data, schema = tables()["numbers"]
-    yield "numbers, directions of pairs", played(data, schema, "moment-pc", True, orient_pairs=0.5)
-    data, schema = tables()["categories"]
     yield (
-        "categories, two methods",
-        played(data, schema, ["interaction-pc", "interaction-ges"], True),
+        "numbers, directions of pairs",
+        partial(on_table, "numbers", "moment-pc", orient_pairs=0.5),
     )
-    for method in ("pc", "fci", "ges"):
-        yield f"categories, {method} of order 3", played(data, schema, method, False, max_order=3)
-    yield "categories, with a delta", played(data, schema, "interaction-pc", True, delta=1e-6)
+    two = ["interaction-pc", "interaction-ges"]
+    yield "categories, two methods", partial(on_table, "categories", two)
+    for search in ("pc", "fci", "ges"):
+        yield (
+            f"categories, {search} of order 3",
+            partial(on_table, "categories", search, max_order=3),
+        )
+    yield (
+        "categories, with a delta",
+        partial(on_table, "categories", "interaction-pc", delta=1e-6),
+    )
 
 
-def played(
-    data: object, schema: privet.Schema, method: Any, private: bool, **options: Any
-) -> dict[str, Any]:
-    budget = {"epsilon": EPSILON} if private else {"private": False}
-    if not private:
+def on_table(name: str, method: str | list[str], **options: Any) -> Outcome:
+    return played(*tables()[name], method, **options)
+
+
+def played(data: object, schema: privet.Schema, method: str | list[str], **options: Any) -> Outcome:
+    if not catalogue.get(method if isinstance(method, str) else method[0]).private:
+        options = {"private": False} | options
         options.pop("delta", None)
-    if private and not options.get("as_published"):
-        budget["ledger"] = privet.Ledger(":memory:")  # type: ignore[assignment]
+    else:
+        options["epsilon"] = EPSILON
+        if not options.get("as_published"):
+            options["ledger"] = privet.Ledger(":memory:")
     try:
         with repeatable():
-            return outcome(privet.discover(data, schema, method=method, **budget, **options))  # type: ignore[arg-type]
+            return outcome(privet.discover(data, schema, method=method, **options))
     except privet.PrivetError as error:
         return {"refused": str(error)}
 
 
-def larger() -> Iterator[tuple[str, dict[str, Any]]]:
+def larger() -> Iterator[tuple[str, Case]]:
     """Searches on networks of ten columns and more, where there is much to decide."""
-    for name in ("asia", "sachs", "child"):
-        model = network.load(name)
-        codes = model.sample(5 * ROWS, np.random.default_rng(5))
-        data = {n: np.array(model.levels[n])[codes[n]].tolist() for n in model.names}
-        for search in ("pc", "ges", "fci", "rfci", "mmhc", "mcmc"):
+    for name, searches in (
+        ("asia", ("pc", "ges", "fci", "rfci", "mmhc", "mcmc")),
+        ("sachs", ("pc", "ges", "fci", "rfci", "mmhc")),
+    ):
+        for search in searches:
             for method in (search, f"interaction-{search}"):
-                yield (
-                    f"{name}, {method}",
-                    played(data, model.schema(), method, method != search, delta=1e-6),
-                )
-    gaussian = random_linear_gaussian(12, density=0.3, rng=np.random.default_rng(2))
-    drawn = gaussian.sample(2 * ROWS, np.random.default_rng(3))
-    numbers = {n: values.tolist() for n, values in drawn.items()}
-    for search in ("pc", "ges", "fci", "rfci", "mmhc", "mcmc", "exact", "notears", "dagma"):
+                yield f"{name}, {method}", partial(on_network, name, method)
+    for search in ("pc", "ges", "fci", "rfci", "mmhc"):
         for method in (search, f"moment-{search}"):
+            yield f"gaussian, {method}", partial(on_gaussian, method)
+
+
+def on_network(name: str, method: str) -> Outcome:
+    model = network.load(name)
+    return played(drawn(name), model.schema(), method, delta=1e-6)
+
+
+@cache
+def drawn(name: str) -> dict[str, list[Any]]:
+    model = network.load(name)
+    codes = model.sample(5 * ROWS, np.random.default_rng(5))
+    return {n: np.array(model.levels[n])[codes[n]].tolist() for n in model.names}
+
+
+def on_gaussian(method: str) -> Outcome:
+    model = random_linear_gaussian(12, density=0.3, rng=np.random.default_rng(2))
+    rows = model.sample(2 * ROWS, np.random.default_rng(3))
+    return played({n: values.tolist() for n, values in rows.items()}, model.schema(), method)
+
+
+def paired() -> Iterator[tuple[str, Case]]:
+    """Every way to tell the cause of a pair."""
+    for way in ways.available():
+        if way.name not in SECRET_HALVES:
+            yield f"pair, {way.name}", partial(told, way)
+
+
+def told(way: ways.Way) -> Outcome:
+    data, schema = tables()["numbers"]
+    schema = replace(schema, rows=ROWS, adjacency=privet.Adjacency.REPLACE_ONE)
+    budget: dict[str, Any] = {"private": False}
+    if way.private:
+        budget = {"epsilon": EPSILON, "ledger": privet.Ledger(":memory:")}
+        budget["delta"] = 1e-6 if way.tested else 0.0
+    try:
+        with repeatable():
+            found = privet.orient(data, schema, cause_effect=("x", "y"), method=way.name, **budget)
+    except privet.PrivetError as error:
+        return {"refused": str(error)}
+    return {"answers": [one.to_dict() for one in found]}
+
+
+def again() -> Iterator[tuple[str, Case]]:
+    """Files that were written before: evidence of real runs, and reports of devices."""
+    for file in sorted(HERE.glob("*.evidence.json")):
+        for method in catalogue.available():
+            yield f"{file.name}, {method.name}", partial(searched, method.name, evidence=file)
+    for protocol in sorted(HERE.glob("*.protocol.json")):
+        reports = protocol.with_name(protocol.name.replace(".protocol.json", ".reports.csv"))
+        for name in catalogue.on_evidence("reports"):
             yield (
-                f"gaussian, {method}",
-                played(numbers, gaussian.schema(), method, method != search),
+                f"{reports.name}, {name}",
+                partial(searched, name, data=reports, protocol=protocol),
             )
 
 
-def paired() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every way to tell the cause of a pair."""
-    data, schema = tables()["numbers"]
-    schema = replace(schema, rows=ROWS, adjacency=privet.Adjacency.REPLACE_ONE)
-    for way in ways.available():
-        if way.name in SECRET_HALVES:
-            continue
-        budget: dict[str, Any] = {"private": False}
-        if way.private:
-            budget = {"epsilon": EPSILON, "ledger": privet.Ledger(":memory:")}
-            budget["delta"] = 1e-6 if way.tested else 0.0
-        try:
-            with repeatable():
-                found = privet.orient(
-                    data, schema, cause_effect=("x", "y"), method=way.name, **budget
-                )
-        except privet.PrivetError as error:
-            yield f"pair, {way.name}", {"refused": str(error)}
-            continue
-        yield f"pair, {way.name}", {"answers": [one.to_dict() for one in found]}
+def searched(method: str, **what: Any) -> Outcome:
+    try:
+        return outcome(privet.discover(method=method, **what))
+    except privet.PrivetError as error:
+        return {"refused": str(error)}
 
 
-def again() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Files that were written before: evidence of real runs, and reports of devices."""
-    for file in sorted(HERE.glob("*.evidence.json")):
-        for method in registry.available():
-            try:
-                found = outcome(privet.discover(evidence=file, method=method.name))
-            except privet.PrivetError as error:
-                found = {"refused": str(error)}
-            yield f"{file.name}, {method.name}", found
-    for protocol in sorted(HERE.glob("*.protocol.json")):
-        reports = protocol.with_name(protocol.name.replace(".protocol.json", ".reports.csv"))
-        for method in registry.searching("reports"):
-            found = outcome(privet.discover(reports, protocol=protocol, method=method))
-            yield f"{reports.name}, {method}", found
-
-
-def record() -> dict[str, Any]:
+def cases() -> dict[str, Case]:
     return dict([*central(), *larger(), *paired(), *again()])
+
+
+def record() -> dict[str, Outcome]:
+    return {name: play() for name, play in cases().items()}
 
 
 if __name__ == "__main__":

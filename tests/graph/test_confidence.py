@@ -10,7 +10,7 @@ import pytest
 
 from privet.errors import SchemaError
 from privet.evidence.replicas import table_replicas
-from privet.evidence.tables import TableEvidence
+from privet.evidence.tables import TableEvidence, _Layer
 from privet.graph.confidence import with_confidence
 from privet.graph.graph import Edge, Graph
 from privet.independence.tables import TableJudge
@@ -68,8 +68,14 @@ def test_replicas_spread_like_privacy_noise_and_sampling_together() -> None:
     assert drawn.rows.std() == pytest.approx(10.0, rel=0.05)
 
 
-def _first(layer: object) -> object:
-    return replace(layer, values=layer.values[0])  # type: ignore[attr-defined, type-var]
+def confidence(graph: Graph, source: str, target: str) -> float:
+    edge = graph.edge(source, target)
+    assert edge is not None and edge.confidence is not None
+    return edge.confidence
+
+
+def _first(layer: _Layer) -> _Layer:
+    return replace(layer, values=layer.values[0])
 
 
 def test_a_stack_is_searched_as_its_replicas_would_be_one_by_one() -> None:
@@ -167,11 +173,10 @@ def test_a_clear_edge_is_surer_than_a_doubtful_one() -> None:
     settings = Settings(alpha=0.9, replicas=40)
     releases = tables.measure(Central.open(data, schema, None), settings)
     graph = catalogue.get("interaction-pc").search(schema, releases, settings).graph
-    sure = graph.edge("a", "b").confidence
-    assert sure is not None and sure > 0.95
+    sure = confidence(graph, "a", "b")
+    assert sure > 0.95
     if graph.adjacent("a", "c"):
-        faint = graph.edge("a", "c").confidence
-        assert faint is not None and faint < sure
+        assert confidence(graph, "a", "c") < sure
 
 
 def test_components_that_do_not_fit_are_refused() -> None:

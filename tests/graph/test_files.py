@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
+from typing import Any, get_args
 
 import networkx
 import numpy as np
@@ -15,7 +18,7 @@ from hypothesis import strategies as st
 from privet.errors import GraphError, OutputError
 from privet.graph import Edge, Graph, load, save
 from privet.graph.formats import files as io
-from privet.graph.graph import ALLOWED, KINDS, SYMMETRIC
+from privet.graph.graph import ALLOWED, KINDS, SYMMETRIC, Kind, Mark
 
 ODD = (
     *("a b", 'say "hi"', "naïve, ünïcode", "back\\slash\\", "node", "x -> y;", "<&'>"),
@@ -25,33 +28,35 @@ CHARACTERS = st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="
 NAMES = st.lists(
     st.sampled_from(ODD) | st.text(CHARACTERS, min_size=1, max_size=6), max_size=6, unique=True
 )
+MARKS: dict[Kind, list[Any]] = {kind: sorted(ALLOWED[kind]) for kind in get_args(Kind)}
 SHARES = st.none() | st.floats(0, 1)
 
 
 @st.composite
-def graphs(draw, kinds=KINDS):
-    kind, nodes, edges = draw(st.sampled_from(kinds)), draw(NAMES), []
+def graphs(draw: st.DrawFn, kinds: tuple[Kind, ...] = get_args(Kind)) -> Graph:
+    kind, nodes = draw(st.sampled_from(kinds)), draw(NAMES)
+    edges: list[Edge] = []
     order = draw(st.permutations(nodes))
     for later in range(len(order)):
         for earlier in range(later):
-            mark = draw(st.none() | st.sampled_from(sorted(ALLOWED[kind])))
+            mark: Mark | None = draw(st.none() | st.sampled_from(MARKS[kind]))
             if mark:
-                ends = [order[earlier], order[later]]
+                source, target = order[earlier], order[later]
                 if mark in ("o->", "o--") and draw(st.booleans()):
-                    ends.reverse()
+                    source, target = target, source
                 origin = draw(st.none() | st.sampled_from(["stage 1", 'odd "text"']))
-                edges.append(Edge(*ends, mark, draw(SHARES), draw(SHARES), origin))
+                edges.append(Edge(source, target, mark, draw(SHARES), draw(SHARES), origin))
     return Graph(kind, tuple(nodes), tuple(edges))
 
 
-def plain(graph):
+def plain(graph: Graph) -> Graph:
     """The graph without what a matrix cannot hold."""
     edges = [Edge(edge.source, edge.target, edge.mark) for edge in graph.edges]
     return Graph(graph.kind, graph.nodes, tuple(edges))
 
 
 @given(graphs())
-def test_formats_that_keep_everything(graph):
+def test_formats_that_keep_everything(graph: Graph) -> None:
     assert io.from_json(io.to_json(graph)) == graph
     assert io.from_dot(io.to_dot(graph)) == graph
     assert io.from_graphml(io.to_graphml(graph)) == graph
@@ -59,7 +64,7 @@ def test_formats_that_keep_everything(graph):
 
 
 @given(graphs())
-def test_formats_that_keep_marks(graph):
+def test_formats_that_keep_marks(graph: Graph) -> None:
     assert io.from_csv(io.to_csv(graph)) == plain(graph)
     assert io.from_dagitty(io.to_dagitty(graph)) == plain(graph)
     names, kind = graph.nodes, graph.kind
@@ -68,7 +73,7 @@ def test_formats_that_keep_marks(graph):
 
 
 @given(graphs(kinds=("dag",)))
-def test_gml_for_dowhy(graph):
+def test_gml_for_dowhy(graph: Graph) -> None:
     text = io.to_dowhy_gml(graph)
     assert io.from_dowhy_gml(text) == graph
     as_dowhy_reads_it = networkx.DiGraph(networkx.parse_gml(text))
@@ -77,7 +82,7 @@ def test_gml_for_dowhy(graph):
 
 
 @given(graphs())
-def test_without_a_kind_the_narrowest_is_taken(graph):
+def test_without_a_kind_the_narrowest_is_taken(graph: Graph) -> None:
     found = io.from_causal_learn(io.to_causal_learn(graph), graph.nodes)
     assert KINDS.index(found.kind) <= KINDS.index(graph.kind)
     assert [str(edge) for edge in found.edges] == [str(edge) for edge in graph.edges]
@@ -86,7 +91,7 @@ def test_without_a_kind_the_narrowest_is_taken(graph):
 @pytest.mark.parametrize(
     "suffix", [".json", ".dot", ".gv", ".graphml", ".csv", ".gml", ".dagitty", ".txt", ".JSON"]
 )
-def test_files(tmp_path, suffix):
+def test_files(tmp_path: Path, suffix: str) -> None:
     edges = tuple(Edge(a, b, "-->") for a, b in pairwise(ODD))
     graph = Graph("dag", ODD, edges)
     save(graph, tmp_path / f"graph{suffix}")
@@ -98,7 +103,7 @@ A_LINE_B = Graph("cpdag", ("a", "b"), (Edge("a", "b", "---"),))
 A_HALF_B = Graph("pag", ("a", "b"), (Edge("a", "b", "o->"),))
 
 
-def test_the_conventions_are_those_of_the_others():
+def test_the_conventions_are_those_of_the_others() -> None:
     assert io.to_causal_learn(A_TO_B).tolist() == [[0, -1], [1, 0]]
     assert io.to_causal_learn(A_LINE_B).tolist() == [[0, -1], [-1, 0]]
     assert io.to_causal_learn(A_HALF_B).tolist() == [[0, 2], [1, 0]]
@@ -114,7 +119,7 @@ def test_the_conventions_are_those_of_the_others():
     assert set(io.to_networkx(A_LINE_B).edges) == {("a", "b"), ("b", "a")}
 
 
-def test_the_format_of_graph_json():
+def test_the_format_of_graph_json() -> None:
     edge = Edge("a", "b", "-->", 0.98, 0.9)
     assert json.loads(io.to_json(Graph("cpdag", ("a", "b"), (edge,)))) == {
         "kind": "cpdag",
@@ -134,16 +139,16 @@ def test_the_format_of_graph_json():
         'dag G { b <- a; "b" }',
     ],
 )
-def test_dagitty_as_people_write_it(text):
+def test_dagitty_as_people_write_it(text: str) -> None:
     assert io.from_dagitty(text).arcs() == {("a", "b")}
 
 
-def test_dagitty_groups_and_chains():
+def test_dagitty_groups_and_chains() -> None:
     graph = io.from_dagitty("pag { a @-> {b c} <-> d @-@ e ; e --@ f }")
     assert str(graph) == "a o-> b\na o-> c\nb <-> d\nc <-> d\nd o-o e\nf o-- e"
 
 
-def test_dot_as_others_write_it():
+def test_dot_as_others_write_it() -> None:
     text = """strict digraph "some name" { // a comment
       graph [rankdir=LR]; node [shape=box]; edge [color=red]; /* another */
       a -> b -> c [weight=2]
@@ -153,28 +158,28 @@ def test_dot_as_others_write_it():
     assert str(io.from_dot("graph { a -- {b c} }")) == "a --- b\na --- c"
 
 
-def test_networkx_graphs_of_others():
+def test_networkx_graphs_of_others() -> None:
     both = networkx.DiGraph([("a", "b"), ("b", "a"), ("b", "c")])
     assert str(io.from_networkx(both)) == "a --- b\nb --> c"
     assert io.from_networkx(networkx.DiGraph([("a", "b")])).kind == "dag"
     assert str(io.from_networkx(networkx.Graph([("a", "b")]))) == "a --- b"
 
 
-def test_symmetric_marks_stand_in_networkx_twice():
+def test_symmetric_marks_stand_in_networkx_twice() -> None:
     pag = Graph("pag", ("a", "b", "c"), (Edge("a", "b", "<->"), Edge("b", "c", "o->")))
     G = io.to_networkx(pag)
     twice = {mark for a, b, mark in G.edges(data="mark") if G.has_edge(b, a)}
     assert twice == {"<->"} and twice <= SYMMETRIC
 
 
-def test_dowhy_takes_only_dags():
+def test_dowhy_takes_only_dags() -> None:
     with pytest.raises(GraphError, match=r"choose a DAG of a CPDAG by graph.extension\(\)"):
         io.to_dowhy_gml(A_LINE_B)
     directed = replace(A_TO_B, kind="cpdag")
     assert io.from_dowhy_gml(io.to_dowhy_gml(directed)).arcs() == {("a", "b")}
 
 
-def test_xml_refuses_what_it_cannot_hold():
+def test_xml_refuses_what_it_cannot_hold() -> None:
     with pytest.raises(GraphError, match="character that XML cannot hold; rename it, or use JSON"):
         io.to_graphml(Graph("dag", ("a\x00",)))
 
@@ -231,7 +236,7 @@ BAD_TEXTS = [
 
 
 @pytest.mark.parametrize(("read", "text", "message"), BAD_TEXTS)
-def test_bad_texts_are_refused(read, text, message):
+def test_bad_texts_are_refused(read: Callable[[str], Graph], text: str, message: str) -> None:
     with pytest.raises(GraphError, match=message):
         read(text)
 
@@ -240,7 +245,7 @@ STARTS = ["", "digraph {", "dag {", "<graphml>", "graph [", "{", "dag,a\na,"]
 
 
 @given(st.text(), st.sampled_from(STARTS))
-def test_no_text_makes_a_traceback(text, start):
+def test_no_text_makes_a_traceback(text: str, start: str) -> None:
     for read in {reader for reader, _text, _message in BAD_TEXTS}:
         try:
             graph = read(start + text)
@@ -262,12 +267,12 @@ def test_no_text_makes_a_traceback(text, start):
         (lambda: io.from_networkx(networkx.DiGraph([(1, 2)])), r"relabel_nodes\(G, str\)"),
     ],
 )
-def test_bad_objects_are_refused(make, message):
+def test_bad_objects_are_refused(make: Callable[[], object], message: str) -> None:
     with pytest.raises(GraphError, match=message):
         make()
 
 
-def test_bad_files_are_refused(tmp_path):
+def test_bad_files_are_refused(tmp_path: Path) -> None:
     refused = [("graph.xyz", "ends in .xyz"), ("graph", "no suffix"), ("no.json", "cannot read")]
     for path, message in refused:
         with pytest.raises(GraphError, match=message):

@@ -7,16 +7,17 @@ from itertools import product
 import numpy as np
 import pytest
 
+from privet.arrays import Floats
 from privet.errors import GraphError
 from privet.graph import Edge, Graph, compare
-from privet.graph.metrics import structural_intervention_distance
+from privet.graph.metrics import Matrix, structural_intervention_distance
 
 
-def dag(nodes, *pairs):
-    return Graph("dag", tuple(nodes), tuple(Edge(a, b, "-->") for a, b in pairs))
+def dag(nodes: str, *pairs: str) -> Graph:
+    return Graph("dag", tuple(nodes), tuple(Edge(pair[0], pair[1], "-->") for pair in pairs))
 
 
-def test_a_graph_agrees_with_itself():
+def test_a_graph_agrees_with_itself() -> None:
     truth = dag("abcd", "ab", "cb", "bd")
     same = compare(truth, truth)
     assert (same.shd, same.sid, same.fpr) == (0, 0, 0.0)
@@ -25,7 +26,7 @@ def test_a_graph_agrees_with_itself():
     assert compare(truth, truth.cpdag()).shd == 0
 
 
-def test_known_values():
+def test_known_values() -> None:
     truth = dag("abcd", "ab", "cb", "bd")  # all arrows are compelled
     edges = (Edge("b", "a", "---"), Edge("c", "b", "-->"), Edge("d", "c", "-->"))
     found = Graph("cpdag", tuple("dcba"), edges)
@@ -39,13 +40,13 @@ def test_known_values():
     assert result.directed_f1 == pytest.approx(2 * 2 / 7)
 
 
-def test_dags_of_one_class_differ_in_nothing_but_interventions():
+def test_dags_of_one_class_differ_in_nothing_but_interventions() -> None:
     result = compare(dag("abc", "ab", "bc"), dag("abc", "cb", "ba"))
     assert (result.shd, result.directed_f1) == (0, 1.0)
     assert result.sid == 6
 
 
-def test_conventions_for_nothing():
+def test_conventions_for_nothing() -> None:
     nothing, full = dag("abc"), dag("abc", "ab", "ac", "bc")
     assert compare(nothing, nothing).skeleton_f1 == compare(nothing, nothing).directed_f1 == 1.0
     missed = compare(full, nothing)
@@ -55,7 +56,7 @@ def test_conventions_for_nothing():
     assert compare(dag(""), dag("")).shd == 0
 
 
-def test_pags_are_compared_by_their_marks():
+def test_pags_are_compared_by_their_marks() -> None:
     one = Graph("pag", tuple("abc"), (Edge("a", "b", "o->"), Edge("b", "c", "o-o")))
     two = Graph("pag", tuple("cba"), (Edge("b", "a", "o->"), Edge("c", "b", "o-o")))
     assert compare(one, one).shd == 0
@@ -63,14 +64,14 @@ def test_pags_are_compared_by_their_marks():
     assert (result.shd, result.directed_f1, result.sid, result.skeleton_f1) == (1, None, None, 1.0)
 
 
-def test_what_cannot_be_compared_is_refused():
+def test_what_cannot_be_compared_is_refused() -> None:
     with pytest.raises(GraphError, match="only in the first: 'c'; only in the second: 'd', 'e'"):
         compare(dag("abc"), dag("abde"))
     with pytest.raises(GraphError, match=r"compare two PAGs.*--pag.*graph.skeleton"):
         compare(dag("ab"), Graph("pag", ("a", "b")))
 
 
-def test_names_and_order_do_not_matter():
+def test_names_and_order_do_not_matter() -> None:
     rng = np.random.default_rng(3)
     for _ in range(20):
         first, second = (np.triu(rng.random((7, 7)) < 0.4, 1) for _ in range(2))
@@ -84,14 +85,14 @@ def test_names_and_order_do_not_matter():
         assert compare(Graph.from_matrix(names, first, "dag"), shuffled) == plain
 
 
-def test_the_example_of_peters_and_buhlmann():
+def test_the_example_of_peters_and_buhlmann() -> None:
     effects = [x + y for x in "xz" for y in "abc"]  # Example 1: two causes, three effects
     truth = dag("xzabc", "xz", *effects)
     assert structural_intervention_distance(truth, dag("xzabc", "xz", "ab", *effects)) == 0
     assert structural_intervention_distance(truth, dag("xzabc", "zx", *effects)) == 8
 
 
-def random_tables(rng, A):
+def random_tables(rng: np.random.Generator, A: Matrix) -> list[Floats]:
     """p(node = 1 | parents) for each setting of all binary nodes."""
     size = len(A)
     chance = [rng.uniform(0.05, 0.95, size=(2,) * int(A[:, v].sum())) for v in range(size)]
@@ -105,11 +106,11 @@ def random_tables(rng, A):
     return factors
 
 
-def marginal(joint, keep):
+def marginal(joint: Floats, keep: set[int]) -> Floats:
     return joint.sum(axis=tuple(v for v in range(joint.ndim) if v not in keep), keepdims=True)
 
 
-def false_effects(truth, found, rng):
+def false_effects(truth: Matrix, found: Matrix, rng: np.random.Generator) -> int:
     """Pairs whose effect comes out wrong by the adjustment formula, on one random distribution."""
     factors = random_tables(rng, truth)
     joint, size, wrong = np.prod(factors, axis=0), len(truth), 0
@@ -129,20 +130,20 @@ def false_effects(truth, found, rng):
     return wrong
 
 
-def distance(truth, found):
+def distance(truth: Matrix, found: Matrix) -> int:
     names = "abcd"[: len(truth)]
     return structural_intervention_distance(
         Graph.from_matrix(names, truth, "dag"), Graph.from_matrix(names, found, "dag")
     )
 
 
-def test_intervention_distance_on_all_pairs_of_three_nodes(dags3):
+def test_intervention_distance_on_all_pairs_of_three_nodes(dags3: list[Matrix]) -> None:
     rng = np.random.default_rng(4)
     for truth, found in product(dags3, repeat=2):
         assert distance(truth, found) == false_effects(truth, found, rng)
 
 
-def test_intervention_distance_on_random_pairs_of_four_nodes(dags4):
+def test_intervention_distance_on_random_pairs_of_four_nodes(dags4: list[Matrix]) -> None:
     rng = np.random.default_rng(5)
     for _ in range(400):
         truth, found = (dags4[at] for at in rng.integers(len(dags4), size=2))

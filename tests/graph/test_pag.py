@@ -6,20 +6,34 @@ grouped by their independences, and a mark stands where all members of a group s
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import combinations, product
+from typing import cast
 
 import numpy as np
 import pytest
 
+from privet.arrays import Bools, Floats, Indices
 from privet.errors import GraphError, KnowledgeError
 from privet.graph import Edge, Graph, Knowledge, compare
-from privet.graph.fci_rules import CIRCLE, HEAD, NONE, TAIL, closure, discriminating_paths, written
+from privet.graph.fci_rules import (
+    CIRCLE,
+    HEAD,
+    NONE,
+    TAIL,
+    Marks,
+    Weigh,
+    closure,
+    discriminating_paths,
+    written,
+)
+from privet.graph.graph import Mark
 from privet.graph.pag import marks_of, pag_of_mag, respects, to_graph, true_mag, true_pag
 
 # --- independence in a MAG, by walks ----------------------------------------------------------
 
 
-def above(M):
+def above(M: Marks) -> Bools:
     """[x, y]: x is y or an ancestor of y, by one more arrow at a time."""
     arrows = (M == HEAD) & (M.T == TAIL)
     out = np.eye(len(M), dtype=bool)
@@ -28,7 +42,7 @@ def above(M):
     return out
 
 
-def connected(M, x, given, anc):
+def connected(M: Marks, x: int, given: Sequence[int], anc: Bools) -> set[int]:
     """The nodes that an open walk from x reaches; a collider is open if it is above ``given``."""
     size = len(M)
     open_collider = [any(anc[v, z] for z in given) for v in range(size)]
@@ -48,7 +62,7 @@ def connected(M, x, given, anc):
     return {node for node, _ in seen}
 
 
-def independences(M):
+def independences(M: Marks) -> tuple[bool, ...]:
     """All the independences of a MAG, as one long answer."""
     size, anc, out = len(M), above(M), []
     for x in range(size):
@@ -60,14 +74,14 @@ def independences(M):
     return tuple(out)
 
 
-def is_ancestral(M):
+def is_ancestral(M: Marks) -> bool:
     """No node has an arrowhead from one that it is above, nor beside an undirected edge."""
     anc = above(M) & ~np.eye(len(M), dtype=bool)
     lines = ((M == TAIL) & (M.T == TAIL)).any(axis=0)
     return not (anc & (M.T == HEAD)).any() and not (lines & (M == HEAD).any(axis=0)).any()
 
 
-def is_maximal(M):
+def is_maximal(M: Marks) -> bool:
     size, anc = len(M), above(M)
     for x, y in combinations(range(size), 2):
         rest = [v for v in range(size) if v not in (x, y)]
@@ -77,14 +91,14 @@ def is_maximal(M):
     return True
 
 
-def marked(size, pairs, states):
+def marked(size: int, pairs: list[tuple[int, int]], states: Sequence[tuple[int, int]]) -> Marks:
     M = np.zeros((size, size), dtype=np.int8)
     for (i, j), (at_i, at_j) in zip(pairs, states, strict=True):
         M[j, i], M[i, j] = at_i, at_j
     return M
 
 
-def all_mags(size, *, selection):
+def all_mags(size: int, *, selection: bool) -> list[Marks]:
     pairs = list(combinations(range(size), 2))
     states = [(NONE, NONE), (TAIL, HEAD), (HEAD, TAIL), (HEAD, HEAD)]
     states += [(TAIL, TAIL)] if selection else []
@@ -92,35 +106,37 @@ def all_mags(size, *, selection):
     return [M for M in listed if is_ancestral(M) and is_maximal(M)]
 
 
-def classes(mags):
-    found = {}
+def classes(mags: list[Marks]) -> list[list[Marks]]:
+    found: dict[object, list[Marks]] = {}
     for M in mags:
         found.setdefault(independences(M), []).append(M)
     return list(found.values())
 
 
-def shared(members):
+def shared(members: list[Marks]) -> Marks:
     """The marks that all members have, and circles where they differ."""
     stack = np.stack(members)
     return np.where((stack == stack[0]).all(axis=0), stack[0], CIRCLE)
 
 
 @pytest.fixture(scope="module")
-def mags4():
+def mags4() -> list[list[Marks]]:
     return classes(all_mags(4, selection=False))
 
 
 # --- the rules against whole classes ----------------------------------------------------------
 
 
-def test_the_rules_give_every_class_of_four_nodes_without_selection(mags4):
+def test_the_rules_give_every_class_of_four_nodes_without_selection(
+    mags4: list[list[Marks]],
+) -> None:
     assert len(mags4) == 248
     for members in mags4:
         for M in members:
             assert np.array_equal(pag_of_mag(M), shared(members)), M
 
 
-def test_the_rules_give_every_class_of_four_nodes_with_selection():
+def test_the_rules_give_every_class_of_four_nodes_with_selection() -> None:
     """Three classes more: squares of undirected edges."""
     found = classes(all_mags(4, selection=True))
     assert len(found) == 251
@@ -130,7 +146,7 @@ def test_the_rules_give_every_class_of_four_nodes_with_selection():
 
 
 @pytest.mark.parametrize("selection", [False, True])
-def test_the_rules_give_every_class_of_three_nodes(selection):
+def test_the_rules_give_every_class_of_three_nodes(selection: bool) -> None:
     found = classes(all_mags(3, selection=selection))
     assert len(found) == 11
     for members in found:
@@ -139,7 +155,7 @@ def test_the_rules_give_every_class_of_three_nodes(selection):
         )
 
 
-def colliders(M):
+def colliders(M: Marks) -> frozenset[tuple[int, int, int]]:
     heads = M == HEAD
     return frozenset(
         (i, k, j)
@@ -149,7 +165,7 @@ def colliders(M):
     )
 
 
-def members_over(M):
+def members_over(M: Marks) -> Iterator[Marks]:
     """All MAGs without undirected edges that have the independences of M, by trying all marks."""
     pairs = [(int(i), int(j)) for i, j in np.argwhere(np.triu(M))]
     states = [(TAIL, HEAD), (HEAD, TAIL), (HEAD, HEAD)]
@@ -161,7 +177,7 @@ def members_over(M):
             yield other
 
 
-def random_mag(rng, size, arrows, hidden):
+def random_mag(rng: np.random.Generator, size: int, arrows: float, hidden: int) -> Marks:
     """The MAG of a random DAG in which each hidden node causes two that are seen."""
     dag = np.zeros((size + hidden, size + hidden), dtype=bool)
     order = rng.permutation(size)
@@ -173,7 +189,7 @@ def random_mag(rng, size, arrows, hidden):
 
 
 @pytest.mark.parametrize("size, most, times", [(5, 6, 40), (6, 7, 12)])
-def test_the_rules_give_the_class_of_random_mags(size, most, times):
+def test_the_rules_give_the_class_of_random_mags(size: int, most: int, times: int) -> None:
     rng, tried, sharpened = np.random.default_rng(2), 0, 0
     while tried < times:
         M = random_mag(rng, size, 1.3, size // 2)
@@ -189,12 +205,12 @@ def test_the_rules_give_the_class_of_random_mags(size, most, times):
 # --- single rules, by known examples ----------------------------------------------------------
 
 
-def pag(nodes, *edges):
+def pag(nodes: Sequence[str], *edges: str) -> Graph:
     parts = [edge.split() for edge in edges]
-    return Graph("pag", tuple(nodes), tuple(Edge(a, b, mark) for a, mark, b in parts))
+    return Graph("pag", tuple(nodes), tuple(Edge(a, b, cast(Mark, m)) for a, m, b in parts))
 
 
-def dag_of(nodes, *pairs):
+def dag_of(nodes: Sequence[str], *pairs: str) -> Bools:
     at = {name: i for i, name in enumerate(nodes)}
     dag = np.zeros((len(at), len(at)), dtype=bool)
     for a, b in (pair.split() for pair in pairs):
@@ -202,20 +218,20 @@ def dag_of(nodes, *pairs):
     return dag
 
 
-def found_pag(nodes, hidden, *pairs):
+def found_pag(nodes: Sequence[str], hidden: Sequence[str], *pairs: str) -> Graph:
     dag = dag_of([*nodes, *hidden], *pairs)
     latent = range(len(nodes), len(nodes) + len(hidden))
     return to_graph(true_pag(dag, latent), nodes)
 
 
-def test_a_y_structure_shows_a_cause():
+def test_a_y_structure_shows_a_cause() -> None:
     """Nothing hidden can stand behind c --> d [Spirtes, Glymour and Scheines 1993]."""
     assert found_pag("abcd", "", "a c", "b c", "c d") == pag(
         "abcd", "a o-> c", "b o-> c", "c --> d"
     )
 
 
-def test_discriminating_paths_tell_a_hidden_cause_from_an_arrow():
+def test_discriminating_paths_tell_a_hidden_cause_from_an_arrow() -> None:
     """t *-> a <-* b and a --> c: the independence of t and c says what joins b and c."""
     common = ("t a", "k a", "k b", "a c")
     assert found_pag("tabc", "kl", *common, "l b", "l c") == pag(
@@ -226,7 +242,7 @@ def test_discriminating_paths_tell_a_hidden_cause_from_an_arrow():
     )
 
 
-def test_smoking_income_and_genotype():
+def test_smoking_income_and_genotype() -> None:
     """The running example of Zhang (2008, causal reasoning): parents' habits, income and genotype
     bear on smoking, a hidden profession on income and smoking; cancer has two causes."""
     names = ["income", "parents", "smoking", "genotype", "cancer"]
@@ -262,7 +278,7 @@ ASIA = (
 )
 
 
-def test_asia_with_smoking_hidden():
+def test_asia_with_smoking_hidden() -> None:
     """bronc --> dysp is there by rule 9: bronc o-o lung o-> either --> dysp."""
     names = ["asia", "tub", "lung", "bronc", "either", "xray", "dysp"]
     assert found_pag(names, ["smoke"], *ASIA) == pag(
@@ -277,7 +293,7 @@ def test_asia_with_smoking_hidden():
     )
 
 
-def test_asia_with_either_hidden():
+def test_asia_with_either_hidden() -> None:
     """X-ray and shortness of breath now have a hidden cause; that x-ray causes nothing does not
     show. lung --> dysp is there by rule 9: lung o-o smoke o-o bronc o-> dysp."""
     names = ["asia", "tub", "smoke", "lung", "bronc", "xray", "dysp"]
@@ -298,12 +314,12 @@ def test_asia_with_either_hidden():
     assert np.array_equal(marks_of(found), shared(members))
 
 
-def found_mag(nodes, hidden, *pairs):
+def found_mag(nodes: Sequence[str], hidden: Sequence[str], *pairs: str) -> Graph:
     dag = dag_of([*nodes, *hidden], *pairs)
     return to_graph(true_mag(dag, range(len(nodes), len(nodes) + len(hidden))), nodes)
 
 
-def test_selection_makes_a_square_of_undirected_edges():
+def test_selection_makes_a_square_of_undirected_edges() -> None:
     """Each edge of the square is a common effect that was selected on."""
     nodes = ["a", "b", "c", "d", "s", "t", "u", "v"]
     dag = dag_of(nodes, "a s", "b s", "b t", "c t", "c u", "d u", "d v", "a v")
@@ -312,7 +328,7 @@ def test_selection_makes_a_square_of_undirected_edges():
     )
 
 
-def test_rules_six_and_seven():
+def test_rules_six_and_seven() -> None:
     """a --- b o-o c, then c --o d: tails only, as selection brings them."""
     M = marks_of(pag("abc", "a --- b", "b o-o c"))
     after = closure(M, lambda paths: np.ones(len(paths)), selection=True)
@@ -322,11 +338,11 @@ def test_rules_six_and_seven():
     assert closure(chain, lambda paths: np.ones(len(paths)))[2, 1] == CIRCLE
 
 
-def closed(graph, weigh=lambda paths: np.ones(len(paths))):
+def closed(graph: Graph, weigh: Weigh = lambda paths: np.ones(len(paths))) -> Graph:
     return to_graph(closure(marks_of(graph), weigh), graph.nodes)
 
 
-def test_rules_two_and_eight():
+def test_rules_two_and_eight() -> None:
     """What lies behind an arrow lies behind the whole way."""
     for way in (("a --> b", "b <-> c"), ("a <-> b", "b --> c")):
         assert str(closed(pag("abc", *way, "a o-o c")).edge("a", "c")) == "a o-> c"
@@ -334,7 +350,7 @@ def test_rules_two_and_eight():
     assert str(both.edge("a", "c")) == "a --> c"
 
 
-def test_the_surest_discriminating_path_decides():
+def test_the_surest_discriminating_path_decides() -> None:
     """Two paths for b o-> c, from t and from u: one says collider, the other not."""
     graph = pag("tuabc", "t o-> a", "u o-> a", "b o-> a", "a --> c", "b o-> c")
     for from_t, from_u, edge in (
@@ -343,11 +359,15 @@ def test_the_surest_discriminating_path_decides():
         (np.nan, np.nan, "b o-> c"),
     ):
         sure = np.array([from_t, from_u])
-        after = closed(graph, lambda paths, sure=sure: sure[[path[0] for path in paths]])
+
+        def weigh(paths: Sequence[tuple[int, ...]], sure: Floats = sure) -> Floats:
+            return sure[[path[0] for path in paths]]
+
+        after = closed(graph, weigh)
         assert str(after.edge("b", "c")) == edge
 
 
-def test_rule_ten():
+def test_rule_ten() -> None:
     """a o-> c, and from a two ways that are apart lead to the parents b and d of c."""
     M = marks_of(pag("abcd", "a o-> c", "a o-o b", "a o-o d", "b --> c", "d --> c"))
     after = closure(M, lambda paths: np.ones(len(paths)))
@@ -356,7 +376,7 @@ def test_rule_ten():
     assert closure(joined, lambda paths: np.ones(len(paths)))[2, 0] == CIRCLE
 
 
-def test_discriminating_paths_are_followed_to_their_end():
+def test_discriminating_paths_are_followed_to_their_end() -> None:
     """t *-> u <-> a <-> b o-> c, and u, a are parents of c."""
     M = marks_of(pag("tuabc", "t o-> u", "u <-> a", "a <-> b", "b o-> c", "u --> c", "a --> c"))
     assert list(discriminating_paths(M)) == [(0, 1, 2, 3, 4)]
@@ -368,14 +388,14 @@ def test_discriminating_paths_are_followed_to_their_end():
 # --- noisy marks ------------------------------------------------------------------------------
 
 
-def noisy_marks(rng, size):
+def noisy_marks(rng: np.random.Generator, size: int) -> Marks:
     joined = np.triu(rng.random((size, size)) < 0.4, 1)
     M = np.where(joined | joined.T, CIRCLE, NONE).astype(np.int8)
     M[(M == CIRCLE) & (rng.random(M.shape) < 0.3)] = HEAD
     return M
 
 
-def test_from_contradictory_marks_no_circle_of_arrows_follows():
+def test_from_contradictory_marks_no_circle_of_arrows_follows() -> None:
     """Heads at random, discriminating paths decided at random: the marks given stay, nothing is
     above a node that it has an arrowhead from, and the numbering does not matter."""
     rng, arrows = np.random.default_rng(5), 0
@@ -383,7 +403,7 @@ def test_from_contradictory_marks_no_circle_of_arrows_follows():
         M = noisy_marks(rng, 8)
         luck = rng.normal(size=(8, 8, 8))
 
-        def weigh(paths, luck=luck):
+        def weigh(paths: Sequence[tuple[int, ...]], luck: Floats = luck) -> Floats:
             return np.array([luck[min(p[0], p[-1]), p[-2], max(p[0], p[-1])] for p in paths])
 
         after = closure(M, weigh)
@@ -394,7 +414,9 @@ def test_from_contradictory_marks_no_circle_of_arrows_follows():
         arrows += (after == TAIL).sum()
         order = rng.permutation(8)
 
-        def renamed(paths, order=order, luck=luck):
+        def renamed(
+            paths: Sequence[tuple[int, ...]], order: Indices = order, luck: Floats = luck
+        ) -> Floats:
             old = [[order[v] for v in path] for path in paths]
             return np.array([luck[min(p[0], p[-1]), p[-2], max(p[0], p[-1])] for p in old])
 
@@ -403,7 +425,7 @@ def test_from_contradictory_marks_no_circle_of_arrows_follows():
     assert arrows > 300
 
 
-def test_what_is_written_gives_way_to_what_stands():
+def test_what_is_written_gives_way_to_what_stands() -> None:
     M = marks_of(pag("abc", "a --> b", "b --> c", "a o-o c"))
     heads, none = np.zeros((3, 3), dtype=bool), np.zeros((3, 3), dtype=bool)
     heads[2, 0] = True  # an arrowhead at a, which is above c
@@ -417,7 +439,7 @@ def test_what_is_written_gives_way_to_what_stands():
 # --- graphs, knowledge, comparison ------------------------------------------------------------
 
 
-def test_marks_and_graphs_turn_into_each_other():
+def test_marks_and_graphs_turn_into_each_other() -> None:
     graph = pag("abcdef", "a o-> b", "c --> b", "c <-> d", "d o-o e", "e --- f", "f o-- a")
     M = marks_of(graph)
     assert to_graph(M, graph.nodes) == graph
@@ -426,7 +448,7 @@ def test_marks_and_graphs_turn_into_each_other():
     assert to_graph(np.zeros((0, 0), dtype=np.int8), ()) == Graph("pag", ())
 
 
-def test_the_mag_of_a_dag():
+def test_the_mag_of_a_dag() -> None:
     """a <-- h --> b, b --> c: a <-> b --> c, and a, c are apart."""
     assert found_mag("abc", "h", "h a", "h b", "b c") == pag("abc", "a <-> b", "b --> c")
     # an inducing path by way of a seen node: a --> b <-- h --> c and b --> c
@@ -434,13 +456,13 @@ def test_the_mag_of_a_dag():
     assert found == pag("abc", "a --> b", "b --> c", "a --> c")
 
 
-def test_without_hidden_nodes_the_mag_is_the_dag(dags4):
+def test_without_hidden_nodes_the_mag_is_the_dag(dags4: list[Bools]) -> None:
     for dag in dags4:
         arrows = np.where(dag, HEAD, np.where(dag.T, TAIL, NONE))
         assert np.array_equal(true_mag(dag), arrows)
 
 
-def test_what_is_no_dag_has_no_true_pag():
+def test_what_is_no_dag_has_no_true_pag() -> None:
     circle = dag_of("abc", "a b", "b c", "c a")
     with pytest.raises(GraphError, match="no DAG, so it has no true PAG; take out"):
         true_pag(circle)
@@ -448,7 +470,7 @@ def test_what_is_no_dag_has_no_true_pag():
         true_pag(dag_of("ab", "a b", "b a"))
 
 
-def test_knowledge_is_checked_on_a_pag():
+def test_knowledge_is_checked_on_a_pag() -> None:
     knowledge = Knowledge(required=frozenset({("a", "b")}), tiers=(("a", "b"), ("c",)))
     for good in (pag("abc", "a --> b", "b o-> c"), pag("abc", "a --> b", "b <-> c")):
         respects(marks_of(good), good.nodes, knowledge)
@@ -463,7 +485,7 @@ def test_knowledge_is_checked_on_a_pag():
             respects(marks_of(bad), bad.nodes, knowledge)
 
 
-def test_pags_are_compared_mark_by_mark():
+def test_pags_are_compared_mark_by_mark() -> None:
     truth = pag("abc", "a o-> b", "b o-o c")
     assert compare(truth, truth).mark_accuracy == 1.0
     found = pag("cba", "a --> b", "a o-o c")  # one edge in both, one of its two ends is right

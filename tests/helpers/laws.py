@@ -10,6 +10,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from scipy.stats import chi2
@@ -106,7 +107,7 @@ def log(ratio: Fraction) -> float:
     return math.log(ratio.numerator) - math.log(ratio.denominator)
 
 
-def fits(sample: Iterable[Hashable], law: Mapping[Hashable, float | Fraction]) -> bool:
+def fits(sample: Iterable[Hashable], law: Mapping[Any, float | Fraction]) -> bool:
     """Pearson's test of a sample against a law, with a false-alarm rate of one in a million;
     outcomes expected less than 10 times are pooled. What the law does not know is a misfit."""
     counts = Counter(sample)

@@ -45,18 +45,18 @@ def shown(protocol: Protocol, joint: Floats) -> list[tuple[tuple[int, ...], Floa
         p = joint.sum(axis=tuple(i for i in every if i not in block.attributes)).ravel()
         sizes = protocol.sizes_of(block)
         codes = codes_of(np.arange(prod(sizes)), sizes)
-        channel = protocol.channel(block).matrix()
+        blurred = protocol.channel(block).matrix()
         keys = protocol.keys(block)
         rows = []
         for key in range(keys):
             truth = make(protocol.kind, sizes, codes, np.full(len(codes), key), block.power)
-            rows.append(p @ channel[truth] / keys)
+            rows.append(p @ blurred[truth] / keys)
         laws.append((block.attributes, np.array(rows)))
     return laws
 
 
 def shares(protocol: Protocol) -> Floats:
-    weights = np.array([block.weight for block in protocol.blocks] or [1.0], dtype=float)
+    weights = np.array([block.weight for block in protocol.blocks] or [1], dtype=float)
     return weights / weights.sum()
 
 

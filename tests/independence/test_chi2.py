@@ -142,7 +142,7 @@ def written_out(table: NDArray[Any], noise: Noise) -> tuple[float, float]:
     sigma = np.zeros((table.size, table.size))
     for order in range(table.ndim + 1):
         for members in combinations(range(table.ndim), order):
-            factor = np.ones((1, 1))
+            factor: NDArray[np.floating[Any]] = np.ones((1, 1))
             for i, b in enumerate(inverses):
                 part = b[:, 1:] if i in members else b[:, :1]
                 factor = np.kron(factor, part @ part.T)
@@ -289,7 +289,7 @@ def null_tables(cell: Cell, rng: np.random.Generator, strength: float = 0.0) -> 
         joint[:, :, z] = weight * np.outer(p, q)
         common_x, common_y = np.argsort(p)[-2:], np.argsort(q)[-2:]
         push = weight * strength * p[common_x].min() * q[common_y].min()
-        joint[np.ix_(common_x, common_y, [z])] += push * np.array([[1, -1], [-1, 1]])[..., None]
+        joint[:, :, z][np.ix_(common_x, common_y)] += push * np.array([[1, -1], [-1, 1]])
     drawn = rng.multinomial(ROWS, joint.ravel(), size=cell.replicates)
     return drawn.reshape(-1, *cell.levels)
 

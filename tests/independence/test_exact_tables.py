@@ -85,7 +85,7 @@ def test_the_skeleton_is_that_of_causal_learn(middles: int) -> None:
     assert joined(discover(data, middles)) == pairs
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(2, 4), min_size=4, max_size=4))
 def test_counted_tables_give_the_test_that_interactions_give(seed: int, sizes: list[int]) -> None:
     """With two columns given both can be had. A stratum of exactly ten rows may count in the one

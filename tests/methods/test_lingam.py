@@ -167,7 +167,7 @@ def test_tiers_put_right_what_the_rows_leave_open() -> None:
 def test_parents_without_effect_are_left_out_and_required_ones_stay() -> None:
     dag = np.zeros((4, 4), dtype=bool)
     dag[0, 1] = dag[1, 2] = True
-    correlation = np.corrcoef(rows_of(dag * 0.8, 5000, "laplace", rng_of(13)).T)[None]
+    correlation = np.asarray(np.corrcoef(rows_of(dag * 0.8, 5000, "laplace", rng_of(13)).T))[None]
     assert np.array_equal(direct_lingam(range(4), [5000], correlation, free(4)).arrows, dag)
     known = Constraints.of(list("abcd"), Knowledge(required=frozenset({("a", "d")})))
     dag[0, 3] = True

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +41,9 @@ def g_test(counts: np.ndarray, probabilities: np.ndarray) -> float:
     return float(stats.power_divergence(seen[keep], wanted[keep], lambda_="log-likelihood").pvalue)
 
 
-def count(sample: dict[str, np.ndarray], columns: tuple[str, ...], shape: tuple[int, ...]):
+def count(
+    sample: dict[str, np.ndarray], columns: tuple[str, ...], shape: tuple[int, ...]
+) -> np.ndarray:
     cell = np.ravel_multi_index([sample[column] for column in columns], shape)
     return np.bincount(cell, minlength=prod(shape))
 
@@ -58,12 +61,12 @@ def brute_force_joint(network: Network) -> np.ndarray:
     return joint
 
 
-def test_the_catalogue_is_complete():
+def test_the_catalogue_is_complete() -> None:
     assert set(networks.available()) == set(SIZES)
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_a_network_is_what_it_says(name: str):
+def test_a_network_is_what_it_says(name: str) -> None:
     network = load(name)
     graph = network.graph()
     assert (len(graph.nodes), len(graph.edges)) == SIZES[name]
@@ -86,7 +89,7 @@ def conditional(network: Network, node: str, level: str, **given: str) -> float:
     return float(network.tables[node][row, network.levels[node].index(level)])
 
 
-def test_tables_hold_the_published_numbers():
+def test_tables_hold_the_published_numbers() -> None:
     cancer, asia = load("cancer"), load("asia")
     assert conditional(cancer, "Cancer", "True", Pollution="low", Smoker="True") == 0.03
     assert conditional(cancer, "Cancer", "True", Pollution="high", Smoker="False") == 0.02
@@ -96,7 +99,7 @@ def test_tables_hold_the_published_numbers():
 
 
 @pytest.mark.parametrize("name", ["asia", "cancer", "earthquake", "survey"])
-def test_marginals_equal_brute_force(name: str):
+def test_marginals_equal_brute_force(name: str) -> None:
     network = load(name)
     joint = brute_force_joint(network)
     assert np.allclose(network.marginal(network.names), joint, atol=1e-14)
@@ -108,7 +111,7 @@ def test_marginals_equal_brute_force(name: str):
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_rows_follow_the_network(name: str):
+def test_rows_follow_the_network(name: str) -> None:
     """Each family in large networks; all columns together where the table is small enough."""
     network = load(name)
     sample = network.sample(200_000, np.random.default_rng(0))
@@ -121,9 +124,9 @@ def test_rows_follow_the_network(name: str):
         assert p > ALPHA / len(families), family
 
 
-def test_the_g_test_catches_a_wrong_table():
+def test_the_g_test_catches_a_wrong_table() -> None:
     network = load("asia")
-    other = network.tables | {"smoke": np.array([[0.51, 0.49]])}
+    other = dict(network.tables) | {"smoke": np.array([[0.51, 0.49]])}
     shifted = Network(
         name="shifted",
         names=network.names,
@@ -135,7 +138,7 @@ def test_the_g_test_catches_a_wrong_table():
     assert g_test(count(sample, ("smoke",), (2,)), network.marginal(("smoke",))) < ALPHA
 
 
-def test_seeds_reproduce_across_blocks():
+def test_seeds_reproduce_across_blocks() -> None:
     network = load("survey")
     rows = BLOCK + 10
     one = network.sample(rows, np.random.default_rng(5))
@@ -147,13 +150,13 @@ def test_seeds_reproduce_across_blocks():
     assert not np.array_equal(one["A"][:10], one["A"][BLOCK:])
 
 
-def test_no_rows_is_an_empty_sample():
+def test_no_rows_is_an_empty_sample() -> None:
     assert all(
         len(codes) == 0 for codes in load("asia").sample(0, np.random.default_rng()).values()
     )
 
 
-def test_unknown_names_are_refused_with_the_near_ones():
+def test_unknown_names_are_refused_with_the_near_ones() -> None:
     with pytest.raises(DataError, match="did you mean 'asia'"):
         load("aisa")
     with pytest.raises(DataError, match="hailfinder"):
@@ -162,8 +165,9 @@ def test_unknown_names_are_refused_with_the_near_ones():
         load("asia").marginal(("smok",))
 
 
-def test_a_network_must_be_sound():
-    parts = {"name": "n", "names": ("a", "b"), "levels": {"a": ("0", "1"), "b": ("0", "1")}}
+def test_a_network_must_be_sound() -> None:
+    levels = {"a": ("0", "1"), "b": ("0", "1")}
+    parts: dict[str, Any] = {"name": "n", "names": ("a", "b"), "levels": levels}
     half, wide = np.full((1, 2), 0.5), np.full((2, 2), 0.5)
     with pytest.raises(GraphError, match="circle"):
         Network(**parts, parents={"a": ("b",), "b": ("a",)}, tables={"a": wide, "b": wide})
@@ -173,13 +177,13 @@ def test_a_network_must_be_sound():
         Network(**parts, parents={"a": (), "b": ()}, tables={"a": half, "b": half * 1.1})
 
 
-def test_random_networks_have_the_sparseness_asked_for():
+def test_random_networks_have_the_sparseness_asked_for() -> None:
     rng = np.random.default_rng(1)  # 6 nodes: nobody can have more than 5 parents
     edges = [len(random_network(6, sparseness=0.3, rng=rng).graph().edges) for _ in range(500)]
     assert stats.binomtest(sum(edges), 500 * 15, 0.3).pvalue > ALPHA
 
 
-def test_random_networks_have_the_levels_asked_for():
+def test_random_networks_have_the_levels_asked_for() -> None:
     rng = np.random.default_rng(1)
     drawn = [random_network(20, sparseness=0.1, levels=(2, 4), rng=rng) for _ in range(50)]
     sizes = [len(levels) for network in drawn for levels in network.levels.values()]
@@ -187,14 +191,14 @@ def test_random_networks_have_the_levels_asked_for():
     assert len(counts) == 3 and stats.chisquare(counts).pvalue > ALPHA
 
 
-def test_dense_random_networks_stay_small():
+def test_dense_random_networks_stay_small() -> None:
     network = random_network(12, sparseness=1, rng=np.random.default_rng(2))
     parents = [len(network.parents[name]) for name in network.names]
     assert max(parents) == 5 and sum(parents) == 0 + 1 + 2 + 3 + 4 + 5 * 7
     assert network.graph().kind == "dag"
 
 
-def test_the_order_of_random_graphs_is_random():
+def test_the_order_of_random_graphs_is_random() -> None:
     rng = np.random.default_rng(3)
     forward = sum(
         bool(random_linear_gaussian(2, density=1, rng=rng).weights[0, 1]) for _ in range(400)
@@ -202,7 +206,7 @@ def test_the_order_of_random_graphs_is_random():
     assert stats.binomtest(forward, 400).pvalue > ALPHA
 
 
-def test_a_linear_gaussian_model_is_standard_and_exact():
+def test_a_linear_gaussian_model_is_standard_and_exact() -> None:
     model = random_linear_gaussian(20, density=0.2, rng=np.random.default_rng(4))
     sigma = model.covariance()
     assert np.allclose(np.diag(sigma), 1)
@@ -214,7 +218,7 @@ def test_a_linear_gaussian_model_is_standard_and_exact():
     assert len(arrows) == np.count_nonzero(model.weights)
 
 
-def test_gaussian_rows_follow_the_covariance():
+def test_gaussian_rows_follow_the_covariance() -> None:
     model = random_linear_gaussian(10, density=0.3, rng=np.random.default_rng(4))
     rows = 100_000
     sample = model.sample(rows, np.random.default_rng(5))
@@ -239,6 +243,8 @@ def test_gaussian_rows_follow_the_covariance():
         (10, 0.1, (2, 300), "300"),
     ],
 )
-def test_impossible_wishes_are_refused(nodes, sparseness, levels, said):
+def test_impossible_wishes_are_refused(
+    nodes: int, sparseness: float, levels: tuple[int, int], said: str
+) -> None:
     with pytest.raises(DataError, match=said):
         random_network(nodes, sparseness=sparseness, levels=levels, rng=np.random.default_rng())

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -22,7 +23,7 @@ def rows_of(path: Path) -> list[tuple[str, ...]]:
         return [tuple(row) for row in csv.reader(file)]
 
 
-def test_three_files_are_written(tmp_path: Path):
+def test_three_files_are_written(tmp_path: Path) -> None:
     files = simulate("asia", rows=100, seed=0, output=tmp_path / "new" / "asia.csv")
     folder = tmp_path / "new"
     assert files == Simulated(
@@ -37,7 +38,7 @@ def test_three_files_are_written(tmp_path: Path):
     assert truth["kind"] == "dag" and {"from": "asia", "to": "tub", "mark": "-->"} in truth["edges"]
 
 
-def test_cells_are_the_labels_of_the_sample(tmp_path: Path):
+def test_cells_are_the_labels_of_the_sample(tmp_path: Path) -> None:
     rows = BLOCK + 7
     files = simulate("survey", rows=rows, seed=3, output=tmp_path / "s.csv")
     network = load("survey")
@@ -48,7 +49,7 @@ def test_cells_are_the_labels_of_the_sample(tmp_path: Path):
         assert [row[j] for row in cells] == [network.levels[name][c] for c in sample[name]]
 
 
-def test_parquet_holds_the_same_rows(tmp_path: Path):
+def test_parquet_holds_the_same_rows(tmp_path: Path) -> None:
     rows = BLOCK + 7
     text = simulate("survey", rows=rows, seed=3, output=tmp_path / "s.csv")
     packed = simulate("survey", rows=rows, seed=3, output=tmp_path / "it's.parquet")
@@ -57,7 +58,7 @@ def test_parquet_holds_the_same_rows(tmp_path: Path):
     assert "it's.duckdb" not in os.listdir(tmp_path)
 
 
-def test_seeds_reproduce_bytes(tmp_path: Path):
+def test_seeds_reproduce_bytes(tmp_path: Path) -> None:
     written = [
         simulate("asia", rows=500, seed=seed, output=tmp_path / f"{i}.csv").data.read_bytes()
         for i, seed in enumerate((1, 1, 2))
@@ -66,7 +67,7 @@ def test_seeds_reproduce_bytes(tmp_path: Path):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_odd_names_and_levels(tmp_path: Path, suffix: str):
+def test_odd_names_and_levels(tmp_path: Path, suffix: str) -> None:
     name, levels = 'a "b", c', ("it's", 'say "x", y')
     half = np.full((1, 2), 0.5)
     network = Network(
@@ -78,14 +79,15 @@ def test_odd_names_and_levels(tmp_path: Path, suffix: str):
     )
     files = simulate(network, rows=50, seed=0, output=tmp_path / f"odd{suffix}")
     relation = duckdb.sql(f"FROM '{files.data}'")
+    assert relation is not None
     assert relation.columns == [name, "z"]
     assert {row[0] for row in relation.fetchall()} == set(levels)
     assert Schema.load(files.schema).column(name).levels == levels
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_gaussian_rows_are_written_to_the_last_digit(tmp_path: Path, suffix: str):
-    options = {"nodes": 4, "sparseness": 0.5, "gaussian": True}
+def test_gaussian_rows_are_written_to_the_last_digit(tmp_path: Path, suffix: str) -> None:
+    options: dict[str, Any] = {"nodes": 4, "sparseness": 0.5, "gaussian": True}
     files = simulate_random(**options, rows=200, seed=9, output=tmp_path / f"g{suffix}")
     rng = np.random.default_rng(9)
     model = random_linear_gaussian(4, density=0.5, rng=rng)
@@ -99,8 +101,8 @@ def test_gaussian_rows_are_written_to_the_last_digit(tmp_path: Path, suffix: str
     assert Schema.load(files.schema).columns[0].bounds == (-4, 4)
 
 
-def test_the_seed_fixes_the_random_model(tmp_path: Path):
-    wish = {"nodes": 10, "sparseness": 0.2, "levels": (2, 4), "seed": 4}
+def test_the_seed_fixes_the_random_model(tmp_path: Path) -> None:
+    wish: dict[str, Any] = {"nodes": 10, "sparseness": 0.2, "levels": (2, 4), "seed": 4}
     small = simulate_random(**wish, rows=10, output=tmp_path / "small.csv")
     large = simulate_random(**wish, rows=1000, output=tmp_path / "large.csv")
     assert small.truth.read_text() == large.truth.read_text()
@@ -110,7 +112,7 @@ def test_the_seed_fixes_the_random_model(tmp_path: Path):
 
 
 @pytest.mark.parametrize("taken", ["asia.csv", "asia.schema.toml", "asia.truth.json"])
-def test_nothing_is_overwritten_without_force(tmp_path: Path, taken: str):
+def test_nothing_is_overwritten_without_force(tmp_path: Path, taken: str) -> None:
     (tmp_path / taken).write_text("mine")
     with pytest.raises(OutputError, match=f"{taken}.*--force"):
         simulate("asia", rows=5, seed=0, output=tmp_path / "asia.csv")
@@ -135,17 +137,20 @@ def test_nothing_is_overwritten_without_force(tmp_path: Path, taken: str):
         ({"output": "file/asia.csv"}, OutputError, "cannot write"),
     ],
 )
-def test_bad_wishes_write_nothing(tmp_path: Path, change: dict, error: type, said: str):
+def test_bad_wishes_write_nothing(
+    tmp_path: Path, change: dict[str, Any], error: type[Exception], said: str
+) -> None:
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "file").touch()
-    wish = {"model": "asia", "rows": 5, "seed": 0, "output": "asia.csv"} | change
+    wish: dict[str, Any] = {"model": "asia", "rows": 5, "seed": 0, "output": "asia.csv"}
+    wish |= change
     model, output = wish.pop("model"), tmp_path / wish.pop("output")
     with pytest.raises(error, match=said):
         simulate(model, output=output, **wish)
     assert sorted(os.listdir(tmp_path)) == ["file", "folder.csv"]
 
 
-def test_a_failure_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_failure_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 

@@ -74,7 +74,7 @@ def test_constant_columns_and_hardly_any_rows_are_ties(method: str) -> None:
 def test_few_values_are_no_trouble(method: str) -> None:
     rng = rng_of(4)
     x = rng.integers(0, 3, 200).astype(float)
-    for y in (x, x + rng.integers(0, 2, 200), (x > 1).astype(float)):
+    for y in (x, x + rng.integers(0, 2, 200).astype(float), (x > 1).astype(float)):
         found = score(x, y, method)
         assert np.isfinite(found.forward) and np.isfinite(found.backward)
 

@@ -231,7 +231,7 @@ def test_constant_columns_end_undecided() -> None:
     edge = np.zeros((16, 16))
     edge[:, 8] = 1 / 16
     for flat in (edge, edge.T, np.eye(16)[:, :1] @ np.eye(16)[:1]):
-        table = rng.multinomial(5000, flat.ravel()).reshape(16, 16)
+        table = rng.multinomial(5000, flat.ravel()).reshape(16, 16).astype(float)
         assert judge(table, rows=5000, noise=Noise(variance=0.0), rng=rng).direction == 0
     noise, decided = Noise(variance=8.0), 0
     for _ in range(60):

@@ -11,10 +11,11 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2
 
@@ -35,7 +36,7 @@ FALSE_ALARM = 1e-6
 WIDE = np.arange(-4000, 4001)
 
 
-def fits(sample: Iterable[Hashable], law: Mapping[Hashable, float]) -> bool:
+def fits(sample: Iterable[Hashable], law: Mapping[Any, float]) -> bool:
     """Pearson's test of a sample against a law; outcomes expected less than 10 times are pooled.
     An outcome that the law (all but) forbids is a misfit."""
     counts = Counter(sample)
@@ -54,15 +55,15 @@ def fits(sample: Iterable[Hashable], law: Mapping[Hashable, float]) -> bool:
     return bool(chi2.sf(statistic, len(expected) - 1) > FALSE_ALARM)
 
 
-def pmf(weights: np.ndarray) -> dict[Hashable, float]:
+def pmf(weights: np.ndarray) -> dict[int, float]:
     return dict(zip(WIDE.tolist(), (weights / weights.sum()).tolist(), strict=True))
 
 
-def gaussian_law(scale: float) -> dict[Hashable, float]:
+def gaussian_law(scale: float) -> dict[int, float]:
     return pmf(np.exp(-((WIDE / scale) ** 2) / 2))
 
 
-def laplace_law(scale: float) -> dict[Hashable, float]:
+def laplace_law(scale: float) -> dict[int, float]:
     return pmf(np.exp(-np.abs(WIDE) / scale))
 
 
@@ -101,7 +102,6 @@ def test_the_checker_rejects_noise_of_the_wrong_scale_shape_or_centre() -> None:
     assert not fits([*noisy.tolist(), 5000], gaussian_law(5))
 
 
-@settings(deadline=None)
 @given(st.fractions(Fraction(1, 10**9), 10**6), st.integers(1, 10**15))
 def test_scales_cover_the_price_and_are_the_smallest_floats_that_do(
     price: Fraction, sensitivity: int
@@ -119,7 +119,6 @@ def test_scales_cover_the_price_and_are_the_smallest_floats_that_do(
         assert price * Fraction(s) >= sensitivity > price * Fraction(math.nextafter(s, 0))
 
 
-@settings(deadline=None)
 @given(st.fractions(Fraction(1, 10**6), 100), st.integers(1, 100), st.integers(1, 1000))
 def test_threshold_scales_cover_the_price(epsilon: Fraction, positives: int, sens: int) -> None:
     mechanism = AboveThreshold(epsilon=epsilon, positives=positives)
@@ -232,14 +231,14 @@ def test_blocks_of_long_vectors_are_independent() -> None:
     noisy, _ = Gaussian(rho=Fraction(1, 50)).perturb(zeros(50_000), 1)
     blocks = noisy.reshape(5, 10_000)
     assert fits(noisy.tolist(), gaussian_law(5))
-    correlation = np.corrcoef(blocks)[np.triu_indices(5, 1)]
+    correlation = np.asarray(np.corrcoef(blocks))[np.triu_indices(5, 1)]
     assert np.abs(correlation).max() < 5.4 / 100  # 10 normal values, each beyond 5.4 once in 1.5e7
 
 
 # --- selection --------------------------------------------------------------------------------
 
 
-def select_law(scores: list[int], scale: float) -> dict[Hashable, float]:
+def select_law(scores: list[int], scale: float) -> dict[int, float]:
     weights = np.exp((np.array(scores) - max(scores)) / scale)
     return dict(enumerate((weights / weights.sum()).tolist()))
 
@@ -263,9 +262,9 @@ def test_the_checker_rejects_halved_noise_and_permute_and_flip() -> None:
     assert not fits(sample, permute_and_flip_law(scores, 8 / 3))
 
 
-def permute_and_flip_law(scores: list[int], scale: float) -> dict[Hashable, float]:
+def permute_and_flip_law(scores: list[int], scale: float) -> dict[int, float]:
     heads = np.exp((np.array(scores) - max(scores)) / scale)
-    law: dict[Hashable, float] = dict.fromkeys(range(len(scores)), 0.0)
+    law = dict.fromkeys(range(len(scores)), 0.0)
     orders = list(itertools.permutations(range(len(scores))))
     for order in orders:
         missed = 1.0
@@ -296,13 +295,13 @@ def test_selection_has_bounded_range_and_its_zcdp_price() -> None:
 
 def transcript_law(
     scores: list[int], threshold: int, scales: tuple[float, float], positives: int
-) -> dict[Hashable, float]:
+) -> dict[tuple[int, ...], float]:
     """Probability of every transcript: sum over the threshold's noise of products of tails."""
     span = np.arange(-600, 601)
     noise = np.exp(-np.abs(span) / scales[0])
     noise /= noise.sum()
     yes = [laplace_tail(threshold + span - score, scales[1]) for score in scores]
-    law: dict[Hashable, float] = {}
+    law: dict[tuple[int, ...], float] = {}
     for bits in itertools.product((False, True), repeat=len(scores)):
         stop = next((i + 1 for i in range(len(bits)) if sum(bits[: i + 1]) == positives), len(bits))
         if any(bits[stop:]):
@@ -440,7 +439,7 @@ def test_other_refusals() -> None:
     with pytest.raises(MethodError, match="nothing to select from"):
         Select(epsilon=Fraction(1)).pick(zeros(0), 1)
     with pytest.raises(MethodError, match="integers only"):
-        Gaussian(rho=Fraction(1)).perturb(np.array([0.5]), 1)  # type: ignore[arg-type]
+        Gaussian(rho=Fraction(1)).perturb(np.array([0.5]), 1)
     with pytest.raises(MethodError, match="0 or more"):
         Laplace(epsilon=Fraction(1)).perturb(zeros(1), -1)
 

@@ -307,7 +307,7 @@ CELLS = st.one_of(st.none(), st.sampled_from(["no", "yes", "x", " y ", "", "1", 
 ROWS = st.tuples(CELLS, CELLS)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(ROWS, max_size=6), ROWS, st.sampled_from(["value", "level", "drop"]))
 def test_one_more_row_adds_exactly_its_own_count(
     table: list[tuple[Any, Any]], row: tuple[Any, Any], missing: Any
@@ -344,7 +344,7 @@ def table_schema(sizes: Sequence[int]) -> Schema:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_tables_equal_a_plain_count(data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.integers(2, 9), min_size=1, max_size=6))

@@ -21,7 +21,7 @@ def table(tmp_path: Path, header: str, rows: list[str], name: str = "people.csv"
     return path
 
 
-def test_a_draft_proposes_kinds_levels_and_bounds(tmp_path: Path):
+def test_a_draft_proposes_kinds_levels_and_bounds(tmp_path: Path) -> None:
     rows = [
         f"{'yes' if i % 3 else 'no'},{17 + i * 0.71:.2f},{i % 4},{i % 2},town{i % 20}"
         for i in range(100)
@@ -37,7 +37,7 @@ def test_a_draft_proposes_kinds_levels_and_bounds(tmp_path: Path):
     assert all(column.missing == "value" for column in schema.columns)
 
 
-def test_every_fact_read_is_marked_and_listed(tmp_path: Path):
+def test_every_fact_read_is_marked_and_listed(tmp_path: Path) -> None:
     rows = ["a,1", ",2", *(f"b,{i}" for i in range(20))]
     text = draft(table(tmp_path, "x,y", rows))
     facts = {"x.kind", "x.levels", "x.missing", "y.kind", "y.bounds"}
@@ -47,7 +47,7 @@ def test_every_fact_read_is_marked_and_listed(tmp_path: Path):
     assert text.startswith("# DRAFT") and "without paying" in text and "certificate" in text
 
 
-def test_a_confirmed_entry_can_be_deleted(tmp_path: Path):
+def test_a_confirmed_entry_can_be_deleted(tmp_path: Path) -> None:
     lines = draft(table(tmp_path, "long_name", ["a", "b"])).splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("unconfirmed"))
     del lines[start + 1 : next(i for i in range(start, len(lines)) if lines[i] == "]")]
@@ -55,7 +55,7 @@ def test_a_confirmed_entry_can_be_deleted(tmp_path: Path):
 
 
 @pytest.mark.parametrize("cell", ["", "NA", "NaN", "null", "?", " ", "nan"])
-def test_missing_cells_are_seen(tmp_path: Path, cell: str):
+def test_missing_cells_are_seen(tmp_path: Path, cell: str) -> None:
     numbers = [f"{'ab'[i % 2]},{i}" for i in range(30)]
     path = table(tmp_path, "text,number", [*numbers, f"{cell},{cell}"])
     text, number = Schema.from_toml(draft(path)).columns
@@ -63,12 +63,12 @@ def test_missing_cells_are_seen(tmp_path: Path, cell: str):
     assert number.bounds == (0, 30) and number.missing_value == 15
 
 
-def test_levels_of_whole_numbers_are_in_their_order(tmp_path: Path):
+def test_levels_of_whole_numbers_are_in_their_order(tmp_path: Path) -> None:
     path = table(tmp_path, "x", [str(i) for i in (10, 9, -1, 2)])
     assert Schema.from_toml(draft(path)).columns[0].levels == ("-1", "2", "9", "10")
 
 
-def test_columns_that_cannot_be_used_are_left_out_and_named(tmp_path: Path):
+def test_columns_that_cannot_be_used_are_left_out_and_named(tmp_path: Path) -> None:
     rows = [f"id{i},same,,{i % 2},{i}" for i in range(60)]
     text = draft(table(tmp_path, "key\\,one,none,fine,", rows))
     assert Schema.from_toml(text).names == ("fine",)
@@ -77,7 +77,7 @@ def test_columns_that_cannot_be_used_are_left_out_and_named(tmp_path: Path):
     assert "more than 32" in out[0] and "fewer than two" in out[1] and "no name" in out[3]
 
 
-def test_odd_names_and_levels_survive(tmp_path: Path):
+def test_odd_names_and_levels_survive(tmp_path: Path) -> None:
     names = ["a b", 'say ""hi""', "x.y", "naïve", "[k]", "#", "it's", "c,d", "é😀", "="]
     header = ",".join(f'"{name}"' for name in names)
     rows = [",".join(f'"{level}"' for _ in names) for level in ('q""q', "b,\\", "]'")]
@@ -88,26 +88,28 @@ def test_odd_names_and_levels_survive(tmp_path: Path):
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
-def test_the_header_tells_the_delimiter(tmp_path: Path, delimiter: str):
+def test_the_header_tells_the_delimiter(tmp_path: Path, delimiter: str) -> None:
     rows = [delimiter.join(("1,5", cell)) for cell in "abc"]
     text = draft(table(tmp_path, delimiter.join(("n", "c")), [*rows, f"2,5{delimiter}a"]))
     assert Schema.from_toml(text).column("n").levels == ("1,5", "2,5")
 
 
-def test_compressed_files(tmp_path: Path):
+def test_compressed_files(tmp_path: Path) -> None:
     path = tmp_path / "people.csv.gz"
     path.write_bytes(gzip.compress(b"\xef\xbb\xbfx\r\na\r\nb\r\n"))
     schema = Schema.from_toml(draft(path))
     assert schema.name == "people" and schema.columns[0].levels == ("a", "b")
 
 
-def test_parquet(tmp_path: Path):
+def test_parquet(tmp_path: Path) -> None:
     path = tmp_path / "a=1" / "people.parquet"
     path.parent.mkdir()
-    duckdb.sql(
+    rows = duckdb.sql(
         'SELECT (i % 3)::DOUBLE AS grade, i % 2 = 0 AS "is ""x""", i * 0.5 AS size,'
         " CASE WHEN i > 5 THEN 'b' WHEN i > 3 THEN 'a' END AS t FROM range(50) r(i)"
-    ).write_parquet(str(path))
+    )
+    assert rows is not None
+    rows.write_parquet(str(path))
     schema = Schema.from_toml(draft(path))
     grade, flag, size, text = schema.columns
     assert grade.levels == ("0", "1", "2") and grade.kind == "ordinal"
@@ -127,14 +129,14 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize(("content", "said"), BAD_FILES.values(), ids=BAD_FILES.keys())
-def test_bad_files_are_refused(tmp_path: Path, content: bytes, said: str):
+def test_bad_files_are_refused(tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "bad.csv"
     path.write_bytes(content)
     with pytest.raises(DataError, match=said):
         draft(path)
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path):
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none.csv"):
         with pytest.raises(DataError, match="no file"):
             draft(path)
@@ -145,7 +147,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path):
 
 
 @given(st.floats(allow_nan=False), st.floats(allow_nan=False))
-def test_bounds_are_finite_and_hold_the_range(a: float, b: float):
+def test_bounds_are_finite_and_hold_the_range(a: float, b: float) -> None:
     low, high = sorted((a, b))
     bounds = _round_outward(low, high)
     if bounds is None:
@@ -154,14 +156,14 @@ def test_bounds_are_finite_and_hold_the_range(a: float, b: float):
         assert bounds[0] <= low < high <= bounds[1] and math.isfinite(bounds[1] - bounds[0])
 
 
-def test_a_draft_is_toml_with_nothing_but_the_schema(tmp_path: Path):
+def test_a_draft_is_toml_with_nothing_but_the_schema(tmp_path: Path) -> None:
     text = draft(table(tmp_path, "x", ["a", "b"]))
     assert Schema.from_dict(tomllib.loads(text)) == Schema.from_toml(
         Schema.from_toml(text).to_toml()
     )
 
 
-def test_spaces_around_names_and_cells_do_not_count(tmp_path: Path):
+def test_spaces_around_names_and_cells_do_not_count(tmp_path: Path) -> None:
     schema = Schema.from_toml(draft(table(tmp_path, 'x , "y z"', [" a, 1", "b ,2", "a,2 "])))
     assert schema.names == ("x", "y z")
     assert [column.levels for column in schema.columns] == [("a", "b"), ("1", "2")]

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 from unicodedata import normalize
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from privet.errors import KnowledgeError, SchemaError
 from privet.graph.knowledge import Knowledge
-from privet.schema.model import Adjacency, Column, Schema, equal_width
+from privet.schema.model import Adjacency, Column, Kind, Missing, Schema, equal_width
 from privet.schema.names import name_key
 
 EXAMPLE = """
@@ -43,7 +44,7 @@ forbidden = [["stage", "smoker"]]
 """
 
 
-def test_a_schema_is_read_as_written():
+def test_a_schema_is_read_as_written() -> None:
     schema = Schema.from_toml(EXAMPLE)
     assert schema.name == "patients"
     assert schema.names == ("smoker", "stage", "age")
@@ -62,7 +63,7 @@ def test_a_schema_is_read_as_written():
     )
 
 
-def test_what_a_column_says_of_its_codes():
+def test_what_a_column_says_of_its_codes() -> None:
     smoker, stage, age = Schema.from_toml(EXAMPLE).columns
     assert smoker.labels == ("no", "yes", "missing") and smoker.cardinality == 3
     assert age.labels == ("[0, 18)", "[18, 40)", "[40, 65)", "[65, 110]") and age.cardinality == 4
@@ -70,21 +71,21 @@ def test_what_a_column_says_of_its_codes():
     assert not replace(age, missing="level", missing_value=None).ordered
 
 
-def test_defaults_of_a_column():
+def test_defaults_of_a_column() -> None:
     assert Column(name="a", kind="categorical", levels=("x", "y")).missing_value == "x"
     assert Column(name="a", kind="ordinal", levels=("x", "y", "z")).missing_value == "y"
     numeric = Column(name="a", kind="numeric", bounds=(0, 8))
     assert numeric.missing_value == 4 and numeric.cuts == (2.0, 4.0, 6.0)
 
 
-def test_labels_stay_distinct():
+def test_labels_stay_distinct() -> None:
     taken = Column(name="a", kind="categorical", levels=("missing", "b"), missing="level")
     assert taken.labels == ("missing", "b", "(missing)")
     close = Column(name="a", kind="numeric", bounds=(1, 1 + 1e-9))
     assert len(set(close.labels)) == 4
 
 
-def test_booleans_and_whole_numbers_are_levels_too():
+def test_booleans_and_whole_numbers_are_levels_too() -> None:
     schema = Schema.from_toml(
         'name = "d"\n[columns.a]\nkind = "categorical"\nlevels = [true, false, 7]\n'
         "missing = { value = 7 }"
@@ -93,19 +94,19 @@ def test_booleans_and_whole_numbers_are_levels_too():
     assert schema.columns[0].missing_value == "7"
 
 
-def test_one_column_is_a_schema():
+def test_one_column_is_a_schema() -> None:
     text = 'name = "d"\n[columns.a]\nkind = "numeric"\nbounds = [0, 1]\nbins = 2\n'
     assert Schema.from_toml(text).columns[0].cuts == (0.5,)
 
 
-def test_replace_one_carries_the_public_number_of_rows():
+def test_replace_one_carries_the_public_number_of_rows() -> None:
     text = 'name = "d"\nadjacency = "replace-one"\nrows = 1000\n'
     schema = Schema.from_toml(text + '[columns.a]\nkind = "numeric"\nbounds = [0, 1]\n')
     assert schema.adjacency is Adjacency.REPLACE_ONE and schema.rows == 1000
     assert Schema.from_toml(schema.to_toml()) == schema
 
 
-def test_the_unit_says_what_one_person_can_change():
+def test_the_unit_says_what_one_person_can_change() -> None:
     schema = Schema.from_toml(EXAMPLE)
     assert schema.unit == "add-remove, 2 row(s) per person"
     public = replace(schema, adjacency=Adjacency.REPLACE_ONE, rows=1000, rows_per_person=1)
@@ -195,32 +196,32 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "said"), REFUSED.values(), ids=REFUSED.keys())
-def test_a_bad_schema_is_refused_by_value(text: str, said: str):
+def test_a_bad_schema_is_refused_by_value(text: str, said: str) -> None:
     with pytest.raises(SchemaError) as refusal:
         Schema.from_toml(text)
     assert said in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
 
-def test_knowledge_of_unknown_columns_is_refused():
+def test_knowledge_of_unknown_columns_is_refused() -> None:
     with pytest.raises(KnowledgeError, match="zz"):
         Schema.from_toml(SIMPLE + '[knowledge]\nforbidden = [["a", "zz"]]')
 
 
-def test_columns_are_found_by_name():
+def test_columns_are_found_by_name() -> None:
     schema = Schema.from_toml(EXAMPLE)
     assert schema.column("age") is schema.columns[2]
     with pytest.raises(SchemaError, match="did you mean 'smoker'"):
         schema.column("smokr")
 
 
-def test_a_column_is_declared_once():
+def test_a_column_is_declared_once() -> None:
     twice = Column(name="a", kind="numeric", bounds=(0, 1))
     with pytest.raises(SchemaError, match="declared twice"):
         Schema(name="d", columns=(twice, twice))
 
 
-def test_files(tmp_path: Path):
+def test_files(tmp_path: Path) -> None:
     path = tmp_path / "schema.toml"
     path.write_bytes(b"\xef\xbb\xbf" + EXAMPLE.encode())
     assert Schema.load(path) == Schema.from_toml(EXAMPLE)
@@ -233,7 +234,7 @@ def test_files(tmp_path: Path):
         Schema.load(tmp_path)
 
 
-def test_the_file_marks_what_is_unconfirmed():
+def test_the_file_marks_what_is_unconfirmed() -> None:
     text = Schema.from_toml(EXAMPLE).to_toml()
     marked = [line for line in text.splitlines() if line.endswith("# read from the data")]
     assert marked == ['levels = ["no", "yes"]  # read from the data']
@@ -249,11 +250,11 @@ FINITE = st.floats(-1e300, 1e300)
 
 @st.composite
 def columns(draw: st.DrawFn, name: str) -> Column:
-    policy = draw(st.sampled_from(["level", "drop", "value"]))
+    policy = draw(st.sampled_from(get_args(Missing)))
     if draw(st.booleans()):
         levels = draw(st.lists(TIDY, min_size=2, max_size=5, unique=True))
         value = draw(st.sampled_from(levels)) if policy == "value" else None
-        kind = draw(st.sampled_from(["categorical", "ordinal"]))
+        kind = draw(st.sampled_from(get_args(Kind)[:2]))
         return Column(
             name=name, kind=kind, levels=tuple(levels), missing=policy, missing_value=value
         )
@@ -262,10 +263,10 @@ def columns(draw: st.DrawFn, name: str) -> Column:
     even = equal_width(edges[0], edges[-1], draw(st.integers(2, 6)))
     if draw(st.booleans()) and sorted({edges[0], *even, edges[-1]}) == [edges[0], *even, edges[-1]]:
         cuts = even
-    value = draw(st.sampled_from(edges)) if policy == "value" else None
+    number = draw(st.sampled_from(edges)) if policy == "value" else None
     bounds = (edges[0], edges[-1])
     return Column(
-        name=name, kind="numeric", bounds=bounds, cuts=cuts, missing=policy, missing_value=value
+        name=name, kind="numeric", bounds=bounds, cuts=cuts, missing=policy, missing_value=number
     )
 
 
@@ -290,18 +291,18 @@ def schemas(draw: st.DrawFn) -> Schema:
 
 
 @given(schemas())
-def test_a_schema_survives_its_file(schema: Schema):
+def test_a_schema_survives_its_file(schema: Schema) -> None:
     assert Schema.from_toml(schema.to_toml()) == schema
     assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
 
 
 @given(schemas())
-def test_there_is_one_label_per_code(schema: Schema):
+def test_there_is_one_label_per_code(schema: Schema) -> None:
     for one in schema.columns:
         assert len(one.labels) == len(set(one.labels)) == one.cardinality >= 2
 
 
-def test_a_schema_needs_no_heavy_library():
+def test_a_schema_needs_no_heavy_library() -> None:
     heavy = "duckdb", "opendp", "scipy", "pandas", "networkx"
     code = f"import sys, privet.schema; assert not set(sys.modules) & set({heavy!r})"
     subprocess.run([sys.executable, "-c", code], check=True)

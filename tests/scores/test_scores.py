@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations, permutations, product
 from math import lgamma, log
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -54,7 +55,9 @@ def rows_of(seed: int, count: int = 300) -> Codes:
     return np.stack([a, b, c, d], axis=1)
 
 
-def counted(codes: Codes, levels: tuple[int, ...] = LEVELS, asked: list[Tables] | None = None):
+def counted(
+    codes: Codes, levels: tuple[int, ...] = LEVELS, asked: list[Tables] | None = None
+) -> CountedTables:
     names = tuple("abcdefghijklmnopqrstuvwxyz"[: len(levels)])
 
     def source(query: Tables) -> Release:
@@ -389,7 +392,7 @@ def test_recorded_tables_may_name_their_columns_in_any_order() -> None:
     assert (again.tables(indices((3,)))[0] == table.sum(axis=1)).all()
 
 
-def test_what_was_counted_can_be_saved_and_searched_again(tmp_path) -> None:
+def test_what_was_counted_can_be_saved_and_searched_again(tmp_path: Path) -> None:
     schema, tables = schema_of(), counted(rows_of(8))
     before = bdeu(tables).local(3, indices((0, 1), (1, 2)))
     bdeu(tables).gains(indices((0, 2)))

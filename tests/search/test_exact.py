@@ -70,7 +70,8 @@ def test_it_is_the_best_of_all_543_dags(seed: int) -> None:
             exact(whim.local, constraints, max_parents=limit)
         return
     found = exact(whim.local, constraints, max_parents=limit)
-    assert np.array_equal(found, closed(cpdag(best), constraints))
+    wanted = closed(cpdag(best), constraints)
+    assert wanted is not None and np.array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("part", range(2))

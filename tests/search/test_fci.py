@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import io
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import combinations
+from typing import cast
 
 import networkx as nx
 import numpy as np
 import pytest
 
-from privet.graph.fci_rules import CIRCLE, HEAD, NONE, TAIL
+from privet.arrays import Bools, Floats, Indices
+from privet.graph.fci_rules import CIRCLE, HEAD, NONE, TAIL, Marks
 from privet.graph.formats.matrices import from_causal_learn
-from privet.graph.graph import Edge, Graph
+from privet.graph.graph import Edge, Graph, Mark
 from privet.graph.knowledge import Knowledge
 from privet.graph.pag import marks_of, respects, to_graph, true_mag, true_pag
 from privet.search.constraints import Constraints
@@ -26,10 +29,12 @@ from privet.search.fci import _Search, fci, possible_d_sep
 from privet.search.skeleton import Skeleton
 from tests.search.test_pc import DAGS4, Rumours, any_knowledge, random_dag, rng_of
 
+Margins = Mapping[tuple[int, ...], float]
+Separators = dict[tuple[int, int], tuple[int, ...]]
 EVERY = 99  # no limit on the candidates for a separator
 
 
-def above(dag):
+def above(dag: Bools) -> Bools:
     """[x, y]: x is y or an ancestor of y."""
     out = np.eye(len(dag), dtype=bool)
     for _ in range(len(dag)):
@@ -37,7 +42,7 @@ def above(dag):
     return out
 
 
-def members(bits):
+def members(bits: int) -> list[int]:
     return [v for v in range(bits.bit_length()) if bits >> v & 1]
 
 
@@ -45,8 +50,8 @@ class Oracle:
     """Independence among the nodes of a DAG that are seen: margins of -10 where it holds, and
     between 10 and 47 where it does not."""
 
-    def __init__(self, dag, hidden=()):
-        def bits(row):
+    def __init__(self, dag: Bools, hidden: Sequence[int] = ()) -> None:
+        def bits(row: Bools) -> int:
             return sum(1 << int(v) for v in np.flatnonzero(row))
 
         self.parents = [members(bits(column)) for column in dag.T]
@@ -55,7 +60,7 @@ class Oracle:
         self.seen = [v for v in range(len(dag)) if v not in hidden]
         self.reach, self.asked = cache(self._reach), 0
 
-    def _reach(self, x, given):
+    def _reach(self, x: int, given: int) -> int:
         """The nodes that an open walk from x reaches (Bayes ball), as bits."""
         open_colliders, reached = 0, 0
         for v in members(given):
@@ -75,35 +80,35 @@ class Oracle:
                 todo += [(w, True) for w in self.parents[v]]
         return reached
 
-    def independent(self, x, y, given):
+    def independent(self, x: int, y: int, given: Iterable[int]) -> bool:
         seen = self.seen
         return not self.reach(seen[x], sum(1 << seen[v] for v in given)) >> seen[y] & 1
 
-    def _answers(self, questions, no, yes):
+    def _answers(self, questions: Indices, no: bool, yes: bool) -> Bools:
         self.asked += len(questions)
         rows = questions.tolist()
         return np.array([yes if self.independent(x, y, z) else no for x, y, *z in rows])
 
-    def strengths(self):
+    def strengths(self) -> Floats:
         return np.ones((len(self.seen), len(self.seen)))
 
-    def margins(self, questions):
+    def margins(self, questions: Indices) -> Floats:
         weights = 7 * np.array(self.seen)
         varied = 10 + (weights[questions] ** 2).sum(axis=1) % 37
         return np.where(self._answers(questions, False, True), -10.0, varied)
 
 
-def free(size):
+def free(size: int) -> Constraints:
     return Constraints.of([str(i) for i in range(size)], Knowledge())
 
 
-def found(dag, hidden=(), *, faster=False):
+def found(dag: Bools, hidden: Sequence[int] = (), *, faster: bool = False) -> Marks:
     oracle = Oracle(dag, hidden)
     size = len(oracle.seen)
     return fci(oracle, free(size), max_order=size, faster=faster, widest=EVERY).marks
 
 
-def confounded(seed, size, arrows, hidden):
+def confounded(seed: int, size: int, arrows: float, hidden: int) -> tuple[Bools, tuple[int, ...]]:
     """A random DAG on what is seen, and hidden nodes that cause two of these each."""
     rng = rng_of(seed)
     dag = np.zeros((size + hidden, size + hidden), dtype=bool)
@@ -115,7 +120,7 @@ def confounded(seed, size, arrows, hidden):
     return dag, tuple(range(size, size + hidden))
 
 
-def keeps_rfcis_promise(marks, dag, hidden):
+def keeps_rfcis_promise(marks: Marks, dag: Bools, hidden: Sequence[int]) -> None:
     """What Colombo et al. (2012) prove: no edge is missing, arrowheads and tails tell the truth
     about ancestors, and with the true skeleton it is the true PAG (Theorems 3.2 to 3.4)."""
     seen = [v for v in range(len(dag)) if v not in hidden]
@@ -127,7 +132,7 @@ def keeps_rfcis_promise(marks, dag, hidden):
         assert np.array_equal(marks, truth)
 
 
-def test_the_oracle_agrees_with_networkx():
+def test_the_oracle_agrees_with_networkx() -> None:
     rng = rng_of(3)
     for _ in range(20):
         dag = random_dag(rng, 7, 2.5)
@@ -146,14 +151,14 @@ def test_the_oracle_agrees_with_networkx():
 
 
 @pytest.mark.parametrize("hidden", [(), (0,), (1,), (2,), (3,)])
-def test_every_dag_on_four_nodes_gives_its_pag(hidden):
+def test_every_dag_on_four_nodes_gives_its_pag(hidden: Sequence[int]) -> None:
     for dag in DAGS4:
         truth = true_pag(dag, hidden)
         assert np.array_equal(found(dag, hidden), truth), dag.astype(int)
         assert np.array_equal(found(dag, hidden, faster=True), truth), dag.astype(int)
 
 
-def test_random_dags_on_five_nodes_with_two_of_them_hidden():
+def test_random_dags_on_five_nodes_with_two_of_them_hidden() -> None:
     rng = rng_of(4)
     for _ in range(250):
         dag = random_dag(rng, 5, float(rng.uniform(2, 4)))
@@ -163,7 +168,7 @@ def test_random_dags_on_five_nodes_with_two_of_them_hidden():
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_random_dags_with_up_to_three_nodes_hidden(seed):
+def test_random_dags_with_up_to_three_nodes_hidden(seed: int) -> None:
     rng = rng_of(500 + seed)
     size = int(rng.integers(6, 13))
     dag = random_dag(rng, size, float(rng.uniform(1, 4)))
@@ -173,7 +178,7 @@ def test_random_dags_with_up_to_three_nodes_hidden(seed):
 
 
 @pytest.mark.parametrize("size, hidden, times", [(5, 4, 60), (7, 6, 40), (9, 8, 12)])
-def test_many_hidden_causes(size, hidden, times):
+def test_many_hidden_causes(size: int, hidden: int, times: int) -> None:
     """Discriminating paths in most of these, rules 8 to 10 in some."""
     for seed in range(times):
         dag, latent = confounded(seed, size, 1.5, hidden)
@@ -214,7 +219,7 @@ BEYOND_NEIGHBOURS = [
 ]
 
 
-def beyond_neighbours(dag, latent):
+def beyond_neighbours(dag: Bools, latent: Sequence[int]) -> list[tuple[int, int]]:
     """The pairs that are apart, but by no set of neighbours of either."""
     mag, oracle = true_mag(dag, latent), Oracle(dag, latent)
     near = [np.flatnonzero(row).tolist() for row in mag]
@@ -230,7 +235,7 @@ def beyond_neighbours(dag, latent):
     ]
 
 
-def test_fci_goes_beyond_neighbours_where_it_must_and_rfci_keeps_its_promise():
+def test_fci_goes_beyond_neighbours_where_it_must_and_rfci_keeps_its_promise() -> None:
     wider = 0
     for size, arrows, hidden, seed in BEYOND_NEIGHBOURS:
         dag, latent = confounded(seed, size, arrows, hidden)
@@ -243,7 +248,7 @@ def test_fci_goes_beyond_neighbours_where_it_must_and_rfci_keeps_its_promise():
     assert wider > 25  # RFCI does leave edges that FCI takes away
 
 
-def test_possible_d_sep_holds_what_separates():
+def test_possible_d_sep_holds_what_separates() -> None:
     """From the true colliders: each pair that is apart is separated by part of such a set."""
     for size, arrows, hidden, seed in BEYOND_NEIGHBOURS[:8]:
         dag, latent = confounded(seed, size, arrows, hidden)
@@ -254,27 +259,27 @@ def test_possible_d_sep_holds_what_separates():
                 oracle.independent(x, y, given)
                 for end in (x, y)
                 for order in range(size)
-                for given in combinations(set(np.flatnonzero(far[end])) - {x, y}, order)
+                for given in combinations(set(np.flatnonzero(far[end]).tolist()) - {x, y}, order)
             )
 
 
-def test_possible_d_sep_passes_triangles_and_colliders():
+def test_possible_d_sep_passes_triangles_and_colliders() -> None:
     """x - a - b is in a triangle, a *-> b <-* v is a collider, and b - v - w is neither."""
     names = ["x", "a", "b", "v", "w"]
     edges = ("x o-o a", "x o-o b", "a o-> b", "v o-> b", "v o-o w")
     parts = [edge.split() for edge in edges]
-    graph = Graph("pag", tuple(names), tuple(Edge(s, t, mark) for s, mark, t in parts))
+    graph = Graph("pag", tuple(names), tuple(Edge(s, t, cast(Mark, m)) for s, m, t in parts))
     assert possible_d_sep(marks_of(graph))[0].tolist() == [False, True, True, True, False]
 
 
 @pytest.mark.parametrize("seed", [1102, 2327, 3990])
-def test_rfci_checks_the_edges_of_discriminating_paths(seed):
+def test_rfci_checks_the_edges_of_discriminating_paths(seed: int) -> None:
     """In these DAGs one such edge is false, and only this check takes it away."""
     dag, latent = confounded(seed, 9, 2.0, 8)
     assert np.array_equal(found(dag, latent, faster=True), true_pag(dag, latent))
 
 
-def test_separators_separate():
+def test_separators_separate() -> None:
     for seed in range(20):
         dag, latent = confounded(seed, 7, 1.5, 5)
         oracle = Oracle(dag, latent)
@@ -285,7 +290,7 @@ def test_separators_separate():
             assert all(oracle.independent(x, y, z) for (x, y), z in result.separators.items())
 
 
-def test_the_limit_on_the_order_is_kept():
+def test_the_limit_on_the_order_is_kept() -> None:
     """Two causes between a and d: order 1 cannot part the two, order 2 can."""
     dag = np.zeros((4, 4), dtype=bool)
     dag[0, 1] = dag[0, 2] = dag[1, 3] = dag[2, 3] = True
@@ -295,7 +300,7 @@ def test_the_limit_on_the_order_is_kept():
             assert (marks[0, 3] != NONE) == joined
 
 
-def test_rfci_asks_less_than_fci():
+def test_rfci_asks_less_than_fci() -> None:
     fewer = []
     for seed in range(10):
         dag, latent = confounded(seed, 9, 1.5, 7)
@@ -312,7 +317,7 @@ def test_rfci_asks_less_than_fci():
 
 
 @pytest.mark.parametrize("faster", [False, True])
-def test_the_numbering_of_columns_does_not_matter(faster):
+def test_the_numbering_of_columns_does_not_matter(faster: bool) -> None:
     for size, arrows, hidden, seed in BEYOND_NEIGHBOURS[:6]:
         dag, latent = confounded(seed, size, arrows, hidden)
         base = found(dag, latent, faster=faster)
@@ -325,16 +330,16 @@ def test_the_numbering_of_columns_does_not_matter(faster):
 class RumourJudge(Rumours):
     """Answers without any DAG behind them; some of them that nothing can be said."""
 
-    def strengths(self):
+    def strengths(self) -> Floats:
         return self.strength
 
-    def margins(self, questions):
+    def margins(self, questions: Indices) -> Floats:
         answers = self.ask(questions) + 1.2
         return np.where(answers > 3.0, np.inf, answers)
 
 
 @pytest.mark.parametrize("faster", [False, True])
-def test_contradictory_answers_give_a_graph_that_depends_on_no_numbering(faster):
+def test_contradictory_answers_give_a_graph_that_depends_on_no_numbering(faster: bool) -> None:
     turned = 0
     for seed in range(8):
         rng, size, results = rng_of(700 + seed), 9, set()
@@ -353,12 +358,12 @@ def test_contradictory_answers_give_a_graph_that_depends_on_no_numbering(faster)
     assert turned > 50
 
 
-def test_who_cannot_say_removes_nothing_and_turns_nothing():
+def test_who_cannot_say_removes_nothing_and_turns_nothing() -> None:
     class Silent:
-        def strengths(self):
+        def strengths(self) -> Floats:
             return np.ones((4, 4))
 
-        def margins(self, questions):
+        def margins(self, questions: Indices) -> Floats:
             return np.full(len(questions), np.inf)
 
     for faster in (False, True):
@@ -369,14 +374,17 @@ def test_who_cannot_say_removes_nothing_and_turns_nothing():
 class Told:
     """Margins as told, and unknown where they are not."""
 
-    def __init__(self, told):
+    def __init__(self, told: Margins) -> None:
         self.told = told
 
-    def margins(self, questions):
+    def strengths(self) -> Floats:
+        return np.ones((4, 4))
+
+    def margins(self, questions: Indices) -> Floats:
         return np.array([self.told.get(tuple(row), np.inf) for row in questions.tolist()])
 
 
-def collided(told, joined, separators):
+def collided(told: Margins, joined: list[tuple[int, int]], separators: Separators) -> Marks:
     """The marks that colliders leave on these edges, separated by what they say."""
     adjacent = np.zeros((4, 4), dtype=bool)
     for i, j in joined:
@@ -398,24 +406,27 @@ def collided(told, joined, separators):
         ({}, (1,), False),
     ],
 )
-def test_a_collider_needs_more_than_a_weak_test(told, separator, collider):
+def test_a_collider_needs_more_than_a_weak_test(
+    told: Margins, separator: tuple[int, ...], collider: bool
+) -> None:
     marks = collided(told, [(0, 1), (1, 2)], {(0, 2): separator})
     assert (marks[0, 1] == HEAD and marks[2, 1] == HEAD) == collider
 
 
-def test_triples_of_one_node_are_weighed_together():
+def test_triples_of_one_node_are_weighed_together() -> None:
     """0 and 1 meet in 3, it says, and so, less surely, do 1 and 2; but 0 and 2 surely do not."""
     told = {(0, 1): 0.0, (0, 1, 3): 14.0, (1, 2): 0.0, (1, 2, 3): 5.0, (0, 2): 14.0, (0, 2, 3): 0.0}
-    separators = dict.fromkeys([(0, 1), (0, 2), (1, 2)], (3,))
+    separators: Separators = dict.fromkeys([(0, 1), (0, 2), (1, 2)], (3,))
     marks = collided(told, [(0, 3), (1, 3), (2, 3)], separators)
     assert str(to_graph(marks, "abcd")) == "a o-> d\nb o-> d\nc o-o d"
 
 
-def test_bounded_weights_are_told_apart_by_more_than_their_numbers():
+def test_bounded_weights_are_told_apart_by_more_than_their_numbers() -> None:
     """Three colliders in one node that exclude each other in part, all surer than the bound."""
     told = {(0, 1): 0.0, (0, 1, 3): 90.0, (0, 2): 0.0, (0, 2, 3): 30.0}
     told |= {(1, 2): 99.0, (1, 2, 3): 0.0}
-    edges, separators = [(0, 3), (1, 3), (2, 3)], dict.fromkeys([(0, 1), (0, 2), (1, 2)], (3,))
+    edges = [(0, 3), (1, 3), (2, 3)]
+    separators: Separators = dict.fromkeys([(0, 1), (0, 2), (1, 2)], (3,))
     plain = collided(told, edges, separators)
     swap = {0: 0, 1: 2, 2: 1, 3: 3}
     turned = {(*sorted((swap[x], swap[y])), *(3 for _ in z)): v for (x, y, *z), v in told.items()}
@@ -426,7 +437,7 @@ def test_bounded_weights_are_told_apart_by_more_than_their_numbers():
 # --- knowledge --------------------------------------------------------------------------------
 
 
-def tiered(rng, dag):
+def tiered(rng: np.random.Generator, dag: Bools) -> tuple[tuple[str, ...], ...]:
     """Tiers that the DAG follows."""
     order = list(nx.topological_sort(nx.DiGraph(dag)))
     cuts = sorted(rng.choice(len(order), 2, replace=False).tolist())
@@ -436,7 +447,7 @@ def tiered(rng, dag):
 
 @pytest.mark.parametrize("faster", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_true_knowledge_sharpens_the_pag_and_tells_no_lies(seed, faster):
+def test_true_knowledge_sharpens_the_pag_and_tells_no_lies(seed: int, faster: bool) -> None:
     rng = rng_of(seed)
     sharper = 0
     for _ in range(12):
@@ -475,7 +486,7 @@ def test_true_knowledge_sharpens_the_pag_and_tells_no_lies(seed, faster):
 
 @pytest.mark.parametrize("faster", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_wrong_knowledge_is_obeyed_and_never_an_error(seed, faster):
+def test_wrong_knowledge_is_obeyed_and_never_an_error(seed: int, faster: bool) -> None:
     rng = rng_of(300 + seed)
     for _ in range(15):
         dag = random_dag(rng, int(rng.integers(3, 9)), degree=2.5)
@@ -486,14 +497,14 @@ def test_wrong_knowledge_is_obeyed_and_never_an_error(seed, faster):
         to_graph(marks, names)
 
 
-def test_two_forbidden_arrows_leave_a_hidden_cause():
+def test_two_forbidden_arrows_leave_a_hidden_cause() -> None:
     names, pair = ["a", "b"], np.array([[0, 1], [0, 0]], dtype=bool)
     knowledge = Knowledge(forbidden=frozenset({("a", "b"), ("b", "a")}))
     marks = fci(Oracle(pair), Constraints.of(names, knowledge), max_order=0).marks
     assert str(to_graph(marks, names)) == "a <-> b"
 
 
-def test_a_required_arrow_is_not_even_asked_about():
+def test_a_required_arrow_is_not_even_asked_about() -> None:
     names, apart = ["a", "b"], np.zeros((2, 2), dtype=bool)
     oracle = Oracle(apart)
     knowledge = Knowledge(required=frozenset({("b", "a")}))
@@ -504,7 +515,7 @@ def test_a_required_arrow_is_not_even_asked_about():
 # --- a peer -----------------------------------------------------------------------------------
 
 
-def peers_pag(dag, size):
+def peers_pag(dag: Bools, size: int) -> Marks:
     """What causal-learn's FCI finds, with its own d-separation."""
     from causallearn.search.ConstraintBased import FCI as search
 
@@ -520,7 +531,9 @@ def peers_pag(dag, size):
     "size, arrows, hidden, times, apart",
     [(5, 1.5, 0, 20, ()), (6, 1.2, 3, 40, (23,)), (8, 1.5, 4, 40, (5, 35))],
 )
-def test_causal_learn_finds_the_same_pag_but_for_its_rule_ten(size, arrows, hidden, times, apart):
+def test_causal_learn_finds_the_same_pag_but_for_its_rule_ten(
+    size: int, arrows: float, hidden: int, times: int, apart: tuple[int, ...]
+) -> None:
     """Its rule 10 asks for potentially directed paths, but not that they be uncovered. So for the
     seeds in ``apart`` it has a tail where some graph of the class has an arrowhead."""
     for seed in range(times):

@@ -5,6 +5,7 @@ The judge answers by d-separation in a known DAG, so every wrong edge is a fault
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from itertools import combinations, permutations, product
 from typing import Any
@@ -63,7 +64,7 @@ def no_knowledge(size: int) -> Constraints:
     return Constraints.of([str(i) for i in range(size)], Knowledge())
 
 
-def rng_of(seed: int) -> np.random.Generator:
+def rng_of(seed: int | Sequence[int]) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 

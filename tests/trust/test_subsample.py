@@ -5,6 +5,7 @@ Statistical tests raise a false alarm once in a million runs.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +20,6 @@ from scipy.stats import binom, chi2
 
 import privet
 from privet.errors import BudgetError, MethodError, SchemaError
-from privet.privacy.engines import memory
 from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.ledger.book import Ledger, Run
@@ -153,7 +153,7 @@ def test_the_whole_budget_is_charged_before_a_row_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     events: list[str] = []
-    spend, rows, urandom = Run.spend, Encoder.rows, memory.os.urandom
+    spend, rows, urandom = Run.spend, Encoder.rows, os.urandom
 
     def heard(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def listening(*args: Any, **options: Any) -> Any:
@@ -165,7 +165,7 @@ def test_the_whole_budget_is_charged_before_a_row_is_read(
 
     monkeypatch.setattr(Run, "spend", heard("charge", spend))
     monkeypatch.setattr(Encoder, "rows", heard("read", rows))
-    monkeypatch.setattr(memory.os, "urandom", heard("draw", urandom))
+    monkeypatch.setattr(os, "urandom", heard("draw", urandom))
     outer = begin(1.0)
     curator = sample(Central.open(table(5), SCHEMA, outer), 0.5)
     assert events == ["charge"] and outer.left == 0

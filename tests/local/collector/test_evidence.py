@@ -199,7 +199,7 @@ def test_worth_is_what_people_without_noise_would_be(name: str) -> None:
     for pair in ((0, 1), (1, 3)):
         k = [SIZES[i] for i in pair]
         here = np.eye(k[0] * k[1]).reshape(1, -1, *k)
-        centred_here = {(0, 1): ci._parts(here)[0, 1]}
+        centred_here: dict[tuple[int, ...], Any] = {(0, 1): ci._parts(here)[0, 1]}
         spread = made.covariance(
             np.array([pair]), centred_here, np.full((1, *k), 1 / (k[0] * k[1]))
         )

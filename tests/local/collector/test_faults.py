@@ -10,6 +10,7 @@ import pytest
 
 from privet.local.collector import counts as local_counts
 from privet.local.collector.laws import BlockLaw, ParityLaw, inverse
+from privet.local.device.blocks import codes_of
 from privet.local.device.channel import RandomizedResponse
 from tests.local.collector import test_evidence as checks
 from tests.local.collector import test_sizes as sizes
@@ -38,8 +39,7 @@ def centre_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def cells_swapped(patch: pytest.MonkeyPatch) -> None:
-    right = local_counts.codes_of
-    patch.setattr(local_counts, "codes_of", lambda cells, k: right(cells, k[::-1])[:, ::-1])
+    patch.setattr(local_counts, "codes_of", lambda cells, k: codes_of(cells, k[::-1])[:, ::-1])
 
 
 @pytest.mark.parametrize(

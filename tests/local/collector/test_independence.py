@@ -80,7 +80,8 @@ def test_reports_of_independent_channels_keep_independence() -> None:
     apart = np.outer(rng.dirichlet(np.ones(5)), rng.dirichlet(np.ones(5)))
     together = 0.6 * apart + 0.4 * np.eye(5) / 5
     question = np.array([[0, 1]])
-    sizes, powers = [], []
+    sizes: list[list[float]] = []
+    powers: list[list[float]] = []
     for joint, out in ((apart, sizes), (together, powers)):
         for release in releases(protocol, joint, 20_000, 400, rng):
             evidence = LocalEvidence.from_release(release)

@@ -4,6 +4,7 @@ what a plan promises is what reports turn out to be worth."""
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import cache
 
@@ -60,7 +61,9 @@ def test_all_searches_are_there() -> None:
 
 @pytest.mark.parametrize("name", LOCAL)
 @pytest.mark.parametrize("data", [words, numbers], ids=["words", "numbers"])
-def test_a_search_finds_what_is_there(name: str, data) -> None:  # type: ignore[no-untyped-def]
+def test_a_search_finds_what_is_there(
+    name: str, data: Callable[[], tuple[Schema, Release]]
+) -> None:
     schema, release = data()
     method = catalogue.get(name)
     method.check(schema, Settings())

@@ -55,7 +55,8 @@ def product_laws(protocol: Protocol, rng: np.random.Generator) -> list[Any]:
     laws = []
     for block in protocol.blocks:
         mine = np.stack([codes[i] for i in block.attributes], axis=1)
-        truth = make("product", protocol.sizes_of(block), mine, np.zeros(len(u)), block.power)
+        keys = np.zeros(len(u), dtype=np.int64)
+        truth = make("product", protocol.sizes_of(block), mine, keys, block.power)
         share = np.bincount(truth, minlength=GRID) / len(u)
         laws.append((block.attributes, (share @ protocol.channel(block).matrix())[None]))
     return laws

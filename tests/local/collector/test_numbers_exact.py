@@ -71,7 +71,8 @@ def some_products(protocol: Protocol) -> tuple[Floats, list[tuple[tuple[int, ...
     laws = []
     for block in protocol.blocks:
         mine = rows[:, list(block.attributes)]
-        truth = make("product", protocol.sizes_of(block), mine, np.zeros(40), block.power)
+        keys = np.zeros(40, dtype=np.int64)
+        truth = make("product", protocol.sizes_of(block), mine, keys, block.power)
         law = weight @ protocol.channel(block).matrix()[truth]
         laws.append((block.attributes, law[None]))
     return np.column_stack([weight, rows]), laws

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 import subprocess
 import sys
 from decimal import Decimal, localcontext
@@ -17,7 +18,6 @@ import pytest
 from privet.errors import BudgetError, DataError, MethodError, PrivetError, SchemaError
 from privet.local import Matrix, Protocol, RandomizedResponse, Randomizer, plan_protocol
 from privet.local.collector.plan import people_per_one
-from privet.local.device import bits as bits_module
 from privet.local.device import geometric, planner
 from privet.local.device.bits import Bits, Law
 from privet.local.device.blocks import permutations
@@ -52,7 +52,7 @@ class Tape(Bits):
     """Words as they are given, then the operating system's; all that were read are kept."""
 
     def __init__(self, *words: int) -> None:
-        self.left, self.read = list(words), []
+        self.left, self.read = list(words), list[int]()
 
     def words(self, size: int) -> np.ndarray:
         taken, self.left = self.left[:size], self.left[size:]
@@ -98,7 +98,7 @@ def test_digits_that_leave_it_open_are_followed_by_more(weights: tuple[int, ...]
 
 def test_bits_come_from_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr(bits_module.os, "urandom", lambda size: asked.append(size) or bytes(size))
+    monkeypatch.setattr(os, "urandom", lambda size: asked.append(size) or bytes(size))
     assert Bits().words(5).tolist() == [0] * 5 and asked == [40]
 
 
@@ -513,15 +513,15 @@ def test_no_plan_is_worse_than_all_pairs_or_all_triples(name: str, epsilon: int)
 
 def test_the_cost_of_a_plan_is_its_definition() -> None:
     protocol = plan_protocol(categorical(2, 3, 4, 2), Fraction(3, 2), "one-triple")
-    total = Fraction(0)
+    total = 0.0
     for pair in itertools.combinations(range(4), 2):
         worth = sum(
             protocol.channel(block).attenuation ** 2
             for block in protocol.blocks
             if set(pair) <= set(block.attributes)
         )
-        total += len(protocol.blocks) / worth / 6
-    assert people_per_one(protocol) == pytest.approx(float(total))
+        total += float(len(protocol.blocks) / worth / 6)
+    assert people_per_one(protocol) == pytest.approx(total)
     wise = plan_protocol(categorical(2, 3), 1, "component-wise")
     a, b = (channel.attenuation for channel in wise.channels)  # type: ignore[attr-defined]
     assert people_per_one(wise) == pytest.approx(float(1 / (a * b) ** 2))

@@ -24,14 +24,20 @@ from privet.local.device.shuffle import random_order
 from tests.helpers.laws import categorical, fits, law
 from tests.local.device.test_channels import OPTIONS, SMALL
 
+
+def _made_by(kind: type, name: str) -> object:
+    """The function behind a cached property."""
+    return vars(kind)[name].func
+
+
 SAMPLING: list[Any] = [
     Bits,
     Law,
     bits.alike,
     RandomizedResponse.sample,
-    RandomizedResponse._coin.func,
+    _made_by(RandomizedResponse, "_coin"),
     Matrix.sample,
-    Matrix._laws.func,
+    _made_by(Matrix, "_laws"),
     Randomizer,
     blocks.make,
     blocks.cell,
@@ -99,7 +105,7 @@ def test_all_randomness_is_the_operating_systems(
 
     def reports(seed: int) -> list[list[int]]:
         tape = random.Random(seed)
-        monkeypatch.setattr(bits.os, "urandom", tape.randbytes)
+        monkeypatch.setattr(os, "urandom", tape.randbytes)
         return [column.tolist() for column in Randomizer(protocol).report_codes(codes).values()]
 
     assert reports(1) == reports(1) != reports(2)

@@ -195,7 +195,7 @@ def test_a_cell_means_the_same_on_a_device_and_in_the_vault() -> None:
         assert mine[at] == theirs[at], repr(each)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.text(max_size=6) | st.floats() | st.integers() | st.booleans(), min_size=1))
 def test_any_cell_means_the_same_on_both_sides(cells: list[Any]) -> None:
     mine, theirs = both(cells)

@@ -5,6 +5,7 @@ False alarms: one in a million for each test.
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator
 from fractions import Fraction
@@ -18,7 +19,7 @@ import pytest
 from scipy.stats import hypergeom
 
 from privet.local import plan_protocol
-from privet.local.device import bits, files, shuffle
+from privet.local.device import files, shuffle
 from privet.local.device.bits import Bits
 from privet.local.device.files import randomize_file
 from privet.local.device.shuffle import Columns, random_order, shuffled
@@ -169,7 +170,7 @@ def test_the_order_is_the_operating_systems(
     before = (random.getstate(), np.random.get_state()[1].tolist())  # type: ignore[index]
 
     def order(seed: int) -> tuple[int, ...]:
-        monkeypatch.setattr(bits.os, "urandom", random.Random(seed).randbytes)
+        monkeypatch.setattr(os, "urandom", random.Random(seed).randbytes)
         return scattered(tmp_path, 100)
 
     assert order(1) == order(1) != order(2)

@@ -17,7 +17,7 @@ from privet.methods.literature.critical_values import Margins, level
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.dependence_counts import STATISTICS, UNIT
 from privet.privacy.queries.tables import Tables
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.model import Adjacency, Column, Missing, Schema
 
 Floats = NDArray[np.float64]
 Shares = tuple[float, ...]
@@ -131,13 +131,13 @@ def test_a_wide_table_has_nearly_the_level_that_a_narrower_one_leads_to() -> Non
     assert found[23] == pytest.approx(found[22], rel=0.005)
 
 
-def schema_of(adjacency: Adjacency, missing: str = "value") -> Schema:
+def schema_of(adjacency: Adjacency, missing: Missing = "value") -> Schema:
     return Schema(
         name="s",
         columns=(
             Column(name="a", kind="categorical", levels=("n", "y")),
             Column(name="b", kind="ordinal", levels=("1", "2", "3", "4"), missing=missing),
-        ),  # type: ignore[arg-type]
+        ),
         adjacency=adjacency,
         rows=1000 if adjacency is Adjacency.REPLACE_ONE else None,
     )

@@ -6,6 +6,7 @@ Statistical tests raise a false alarm once in a million runs.
 from __future__ import annotations
 
 import math
+import secrets
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from fractions import Fraction
@@ -64,7 +65,7 @@ def objective(budgets: Any, kept: float, lost: float) -> float:
 TESTS = st.lists(st.integers(1, 10_000), min_size=1, max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     TESTS,
     st.floats(1e-6, 1e3),
@@ -163,7 +164,7 @@ def test_what_is_asked_and_paid_follows_from_answers_alone(
     """The same answers and coins on other rows lead to the same questions and prices."""
     heard: list[Release] = []
     release = Central.release
-    monkeypatch.setattr(curate.secrets, "randbits", lambda _: 1)
+    monkeypatch.setattr(secrets, "randbits", lambda _: 1)
     monkeypatch.setattr(
         Central,
         "release",
@@ -263,7 +264,7 @@ def test_a_planted_fault_is_found(bar: None, fault: str, monkeypatch: pytest.Mon
     """A coin that always says keep, as in the published code; or a quarter of the noise."""
     expected = law(RECORDS, price(2), APART)
     if fault == "coin":
-        monkeypatch.setattr(curate.secrets, "randbits", lambda _: 0)
+        monkeypatch.setattr(secrets, "randbits", lambda _: 0)
     else:
         scale = Laplace.scale
         monkeypatch.setattr(Laplace, "scale", lambda self, l1: scale(self, l1) / 4)
@@ -298,7 +299,7 @@ def test_no_neighbour_moves_a_transcript_by_more_than_epsilon(
         ({"statistic": "chi"}, "'chi'; choose one of"),
     ],
 )
-def test_what_is_refused(options: dict[str, object], fix: str) -> None:
+def test_what_is_refused(options: dict[str, Any], fix: str) -> None:
     ledger = Ledger(":memory:")
     with pytest.raises(MethodError, match=fix):
         privet.discover({}, binary("abc"), epsilon=1, method="curate", ledger=ledger, **options)

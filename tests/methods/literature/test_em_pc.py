@@ -202,7 +202,7 @@ def test_a_reach_that_is_claimed_too_small_is_caught(monkeypatch: pytest.MonkeyP
 # --- what it pays ----------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(2, 7), st.integers(0, 2), st.integers(1, 20), st.integers(0, 2**32), st.booleans()
 )

@@ -13,9 +13,9 @@ from scipy.stats import norm
 
 import privet
 from privet.errors import MethodError
+from privet.evidence.planned_noise import MOST_CELLS
 from privet.evidence.whole_table import _margins, interactions
 from privet.methods import catalogue
-from privet.methods.literature import lap_table
 from privet.methods.options import Settings
 from privet.networks import load
 from privet.privacy.ledger.book import Ledger
@@ -137,7 +137,7 @@ def test_a_domain_that_is_too_large_is_refused_with_its_size(
     monkeypatch.setattr(Vault, "__init__", None)
     schema = load("child").schema("child")
     cells = int(np.prod([float(column.cardinality) for column in schema.columns]))
-    with pytest.raises(MethodError, match=rf"{cells} cells.*{lap_table.MOST_CELLS}.*merge levels"):
+    with pytest.raises(MethodError, match=rf"{cells} cells.*{MOST_CELLS}.*merge levels"):
         catalogue.get("lap-table").serve(schema, 0.0, Settings())
 
 

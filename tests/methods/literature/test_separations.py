@@ -98,7 +98,7 @@ def test_a_share_is_never_exceeded_and_nearly_used(delta: float) -> None:
     curator = Central.open(data, schema, run)
     share = Fraction(1, 7)
     for asked, ask in enumerate((curator.laplace, curator.select), start=1):
-        ask(Counts(("v0", "v1")), share)  # type: ignore[operator]
+        ask(Counts(("v0", "v1")), share)
         assert run.spent <= asked * share * run.budget
         assert run.spent >= asked * share * run.budget * (1 - Fraction(1, 10**12))
     total = Counts(())

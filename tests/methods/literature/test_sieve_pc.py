@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -334,7 +335,7 @@ MANY = Schema(
     ],
 )
 @pytest.mark.parametrize("method", ["svt-pc", "priv-pc"])
-def test_what_is_refused(schema: Schema, options: dict[str, object], fix: str, method: str) -> None:
+def test_what_is_refused(schema: Schema, options: dict[str, Any], fix: str, method: str) -> None:
     ledger = Ledger(":memory:")
     with pytest.raises(MethodError, match=fix):
         privet.discover({}, schema, epsilon=1, method=method, ledger=ledger, **options)

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from privet.errors import BudgetError, LedgerError
 from privet.privacy.ledger import store as ledger_file
+from privet.privacy.ledger.account import Account
 from privet.privacy.ledger.book import Ledger, Run
-from privet.privacy.ledger.conversion import budget_for, rho_for
+from privet.privacy.ledger.conversion import Number, budget_for, rho_for
 from privet.privacy.ledger.store import default_path
 
 TENTH = Fraction(1, 10)
@@ -31,7 +32,13 @@ def book(tmp_path: Path) -> Ledger:
     return Ledger(tmp_path / "ledger.sqlite")
 
 
-def pure(book: Ledger, epsilon: float = 1, dataset: str = "people") -> Run:
+def people(book: Ledger) -> Account:
+    found = book.account("people")
+    assert found is not None
+    return found
+
+
+def pure(book: Ledger, epsilon: Number = 1, dataset: str = "people") -> Run:
     return book.begin(dataset, epsilon=epsilon, delta=0, method="test", unit=UNIT)
 
 
@@ -48,7 +55,7 @@ def test_ten_tenths_fit_into_one_and_no_more(book: Ledger) -> None:
     assert [entry.what for entry in run.entries] == [f"question {i}" for i in range(10)]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.fractions(0, 1, max_denominator=50), max_size=12))
 def test_the_filter_is_exact(costs: list[Fraction]) -> None:
     """Every charge that fits is taken and every other refused, whatever came before."""
@@ -79,8 +86,8 @@ def test_a_closed_run_refuses_and_gives_back_what_it_did_not_spend(book: Ledger)
     book.create("people", epsilon=1, delta=0)
     with pure(book, 0.5) as run:
         run.spend(TENTH, what="question")
-        assert book.account("people").left == Fraction(1, 2)
-    assert run.closed and book.account("people").left == Fraction(9, 10)
+        assert people(book).left == Fraction(1, 2)
+    assert run.closed and people(book).left == Fraction(9, 10)
     run.close()
     with pytest.raises(BudgetError, match="closed"):
         run.spend(TENTH, what="late")
@@ -90,7 +97,7 @@ def test_a_run_closes_itself_after_an_error(book: Ledger) -> None:
     with pytest.raises(ZeroDivisionError), pure(book) as run:
         run.spend(TENTH, what="question")
         _ = 1 / 0
-    assert book.account("people").spent == TENTH
+    assert people(book).spent == TENTH
 
 
 def test_threads_cannot_spend_more_than_there_is(book: Ledger) -> None:
@@ -106,7 +113,7 @@ def test_threads_cannot_spend_more_than_there_is(book: Ledger) -> None:
 
     with ThreadPoolExecutor(4) as threads:
         assert sum(threads.map(charge, range(16))) == 4
-    (record,) = book.account("people").runs
+    (record,) = people(book).runs
     assert record.spent == run.spent == 1 and run.left == 0
     assert record.entries == run.entries
 
@@ -120,7 +127,7 @@ def test_the_charges_on_disk_decide_not_those_in_memory(book: Ledger) -> None:
         twin.spend(Fraction(1, 2), what="second")
     twin.spend(Fraction(1, 4), what="third")
     assert twin.left == 0 and [entry.what for entry in twin.entries] == ["first", "third"]
-    assert book.account("people").runs[0].entries == twin.entries
+    assert people(book).runs[0].entries == twin.entries
 
 
 def test_the_first_run_sets_the_cap(book: Ledger) -> None:
@@ -128,7 +135,7 @@ def test_the_first_run_sets_the_cap(book: Ledger) -> None:
         assert first.set_cap and first.currency == "zcdp" and first.budget == rho_for(1, 1e-6)
     with book.begin("people", epsilon=1, delta=1e-6, method="pc", unit=UNIT) as second:
         assert not second.set_cap
-    account = book.account("people")
+    account = people(book)
     assert (account.epsilon, account.delta, account.currency) == (1.0, 1e-6, "zcdp")
     assert account.spent == 0 and account.left_epsilon == 1.0 and account.spent_epsilon == 0.0
 
@@ -136,7 +143,7 @@ def test_the_first_run_sets_the_cap(book: Ledger) -> None:
 def test_records(book: Ledger) -> None:
     with book.begin("people", epsilon=0.5, delta=1e-6, method="interaction-pc", unit=UNIT) as run:
         run.spend(run.budget / 2, what="pairs")
-    (record,) = book.account("people").runs
+    (record,) = people(book).runs
     assert record.id == run.id and record.method == "interaction-pc" and record.state == "closed"
     assert (record.epsilon, record.delta) == (0.5, 1e-6)
     assert record.reserved == run.budget and record.spent == run.spent == run.budget / 2
@@ -208,10 +215,10 @@ def test_reservations_of_open_runs_count(book: Ledger) -> None:
         pure(book, TENTH)
     first.close()
     second.close()
-    assert book.account("people").left == 1
+    assert people(book).left == 1
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.sampled_from([0, 1e-6, 1e-3]),
     st.integers(1, 40).map(lambda k: k / 10),
@@ -221,7 +228,7 @@ def test_what_is_said_to_be_left_can_be_had(delta: float, cap: float, share: Fra
     book = Ledger(":memory:")
     with book.begin("people", epsilon=cap, delta=delta, method="test", unit=UNIT) as run:
         run.spend(run.budget * share, what="question")
-    left = book.account("people").left_epsilon
+    left = people(book).left_epsilon
     with pytest.raises(BudgetError, match="left of its cap"):
         book.begin(
             "people", epsilon=max(left * 1.000001, 1e-12), delta=delta, method="test", unit=UNIT
@@ -234,10 +241,10 @@ def test_a_pure_run_on_a_zcdp_cap_is_charged_half_its_squares(book: Ledger) -> N
     book.create("people", epsilon=5, delta=1e-6)
     with pure(book, 0.2) as run:
         assert run.currency == "pure"
-        assert book.account("people").spent == Fraction(1, 50)  # 0.2^2 / 2 reserved
+        assert people(book).spent == Fraction(1, 50)  # 0.2^2 / 2 reserved
         run.spend(TENTH, what="one")
         run.spend(TENTH, what="two")
-    assert book.account("people").spent == Fraction(1, 100)  # 2 x 0.1^2 / 2 spent
+    assert people(book).spent == Fraction(1, 100)  # 2 x 0.1^2 / 2 spent
 
 
 def test_a_cap_can_be_raised_only(book: Ledger) -> None:
@@ -248,9 +255,9 @@ def test_a_cap_can_be_raised_only(book: Ledger) -> None:
         with pytest.raises(BudgetError, match="can only be raised"):
             book.grant("people", epsilon=epsilon, delta=delta)
     book.grant("people", epsilon=2)
-    assert (book.account("people").epsilon, book.account("people").delta) == (2.0, 1e-6)
+    assert (people(book).epsilon, people(book).delta) == (2.0, 1e-6)
     book.grant("people", epsilon=2, delta=1e-5)
-    assert book.account("people").cap == budget_for(2, 1e-5)
+    assert people(book).cap == budget_for(2, 1e-5)
 
 
 def test_a_grant_must_cover_what_is_spent_in_its_currency(book: Ledger) -> None:
@@ -260,7 +267,7 @@ def test_a_grant_must_cover_what_is_spent_in_its_currency(book: Ledger) -> None:
         book.grant("people", epsilon=1, delta=1e-6)
     enough = float(str(caught.value).split("--epsilon ")[1])
     book.grant("people", epsilon=enough, delta=1e-6)
-    assert 0 <= book.account("people").left_epsilon < 0.2
+    assert 0 <= people(book).left_epsilon < 0.2
 
 
 def test_an_unknown_data_set_gets_no_grant_and_no_file(book: Ledger) -> None:
@@ -292,10 +299,10 @@ OTHER_UNITS = (
 def test_a_cap_is_for_one_unit_only(book: Ledger, unit: str, created: bool) -> None:
     if created:
         book.create("people", epsilon=1, delta=0)
-        assert book.account("people").unit is None
+        assert people(book).unit is None
     pure(book).close()
     book.grant("people", epsilon=3)
-    before = book.account("people")
+    before = people(book)
     assert before.unit == UNIT
     with pytest.raises(BudgetError) as caught:
         book.begin("people", epsilon=1, delta=0, method="test", unit=unit)
@@ -310,9 +317,9 @@ def test_a_refused_first_run_sets_no_unit(book: Ledger) -> None:
     book.create("people", epsilon=1, delta=0)
     with pytest.raises(BudgetError):
         pure(book, 2)
-    assert book.account("people").unit is None
+    assert people(book).unit is None
     book.begin("people", epsilon=1, delta=0, method="test", unit=OTHER_UNITS[0]).close()
-    assert book.account("people").unit == OTHER_UNITS[0]
+    assert people(book).unit == OTHER_UNITS[0]
 
 
 def test_accounts_are_separate_and_sorted(book: Ledger) -> None:
@@ -336,7 +343,7 @@ def test_a_charge_is_on_disk_when_spend_returns(book: Ledger) -> None:
     run.spend(Fraction(1, 3), what="question")
     rows = sqlite3.connect(book.path).execute("SELECT what, cost FROM entries").fetchall()
     assert rows == [("question", "1/3")]
-    assert Ledger(book.path).account("people").runs[0].entries == run.entries
+    assert people(Ledger(book.path)).runs[0].entries == run.entries
 
 
 def test_a_commit_outlives_a_crash_of_the_system(book: Ledger) -> None:
@@ -393,7 +400,7 @@ def test_a_killed_process_loses_its_reservation_and_no_more(book: Ledger) -> Non
     process = python(KILLED, str(book.path), UNIT)
     process.communicate(timeout=60)
     assert process.returncode == 9
-    account = book.account("people")
+    account = people(book)
     assert account.left == Fraction(1, 2) and account.runs[0].state == "open"
     assert [entry.what for entry in account.runs[0].entries] == ["question"]
     pure(book, 0.5).close()
@@ -464,7 +471,7 @@ def test_in_memory(tmp_path: Path) -> None:
     book = Ledger(":memory:")
     assert not book.durable and Ledger(tmp_path / "x").durable
     pure(book).spend(TENTH, what="question")
-    assert book.account("people").spent == 1
+    assert people(book).spent == 1
     with pytest.raises(BudgetError, match=r"grant people --epsilon 2$"):
         pure(book)
 

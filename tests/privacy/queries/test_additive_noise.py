@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from math import sqrt
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from scipy.stats import beta, kendalltau, spearmanr
 from privet.errors import MethodError, PrivetError
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import Exact, Laplace
-from privet.privacy.queries.additive_noise import SCORES, UNIT, Anm, AnmScores
+from privet.privacy.queries.additive_noise import SCORES, UNIT, Anm, AnmScores, Protect
 from privet.privacy.queries.base import from_document, to_document
 from privet.privacy.queries.ridge import FINE, GRID, Kernel
 from privet.privacy.vault import Vault
@@ -108,15 +109,17 @@ def climb(query: AnmScores, rows: int, seed: int, steps: int) -> float:
 @pytest.mark.parametrize("release", ["scores", "sign"])
 @pytest.mark.parametrize("score", ["sqrt-hsic", "hsic"])
 @pytest.mark.parametrize("protect", ["both", "test", "training"])
-def test_no_climb_moves_smooth_scores_by_more(score: str, release: str, protect: str) -> None:
+def test_no_climb_moves_smooth_scores_by_more(
+    score: str, release: Literal["scores", "sign"], protect: Protect
+) -> None:
     """The parts of the bound are nearly attained (test_ridge.py); all at once they are not."""
     query = AnmScores(
         model=replace(MODEL, ridge=30.0),
         score=score,
-        release=release,  # type: ignore[arg-type]
+        release=release,
         protect=protect,
         kernel=0.1 if protect == "test" else 2.0,
-    )  # type: ignore[arg-type]
+    )
     assert 0 < climb(query, 10, 1, 30) <= 1
 
 
@@ -175,9 +178,10 @@ def test_a_promise_to_one_half_cannot_be_bought() -> None:
     ledger = Ledger(":memory:")
     run = ledger.begin("people", epsilon=1, delta=0, method="anm", unit=schema.unit)
     vault = Vault(data, schema, run)
-    for protect in ("test", "training"):
+    half: tuple[Protect, ...] = ("test", "training")
+    for protect in half:
         with pytest.raises(MethodError, match="promises nothing to people in the"):
-            vault.release(AnmScores(model=MODEL, protect=protect), Laplace(epsilon=run.budget))  # type: ignore[arg-type]
+            vault.release(AnmScores(model=MODEL, protect=protect), Laplace(epsilon=run.budget))
     for pairs in (None, 3):  # by way of a test of stability only
         query = AnmScores(model=MODEL, score="kendall", pairs=pairs)
         with pytest.raises(MethodError, match="no bound for people in the training half"):

@@ -79,7 +79,7 @@ def moved_share(query: Gradient, before: Floats, after: Floats, schema: Schema) 
 CELLS = st.one_of(st.floats(-5, 5), st.sampled_from([-5.0, 5.0, 0.0, 1e-300, 4.9999999]))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 3),

@@ -89,7 +89,7 @@ def assert_moved_within(
 CELLS = st.one_of(st.floats(-5, 5), st.sampled_from([-5.0, 5.0, 0.0, 1e-300, 4.9999999]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 3),

@@ -130,7 +130,7 @@ def test_no_climb_finds_a_larger_loss_difference(loss: str, adjacency: Adjacency
 CELLS = st.one_of(st.floats(LOW, HIGH), st.sampled_from([LOW, HIGH, 0.0, 1e-300, 4.9999999]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.sampled_from(QUERIES),
     st.integers(1, 3),

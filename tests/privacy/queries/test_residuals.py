@@ -284,13 +284,13 @@ def test_propose_test_release_through_the_doors(delta: float) -> None:
     test, found = curator.tested(question, half)
     assert found is not None and isinstance(test.query, IqrStability)
     rows = np.stack([x, y], axis=1)
-    noise, least = curator.test(half)
+    noise, least = curator._test(half)
     margin = exact(question.distance, rows)[0] - question.unstable - noise.unlikely(1, least)
     assert margin > 20 * noise.scale(1)
     exactly = exact(question.query, rows)[0]
     assert abs(found.values[0] - exactly) < 15 * np.sqrt(found.variance)
     curator = curator_for(x[:2], y[:2], delta, epsilon=1)
-    assert exact(question.distance, rows[:2])[0] <= 2 and curator.test(half)[0].scale(1) >= 4
+    assert exact(question.distance, rows[:2])[0] <= 2 and curator._test(half)[0].scale(1) >= 4
     assert curator.tested(question, half)[1] is None
     assert curator.left == pytest.approx(half)  # and the whole is spent
 
@@ -307,7 +307,7 @@ def test_orders_of_two_valued_columns_are_stable() -> None:
         test, found = curator.tested(StableRanks(query=query), share)
         assert found is not None and test.query == RankStability(model=model, pairs=pairs)
         rows = np.stack([x, y], axis=1)
-        noise, least = curator.test(share)
+        noise, least = curator._test(share)
         margin = exact(test.query, rows)[0] - noise.unlikely(1, least)
         assert margin > 20 * noise.scale(1)  # so the test fails with less than exp(-20)
         moved = np.abs(found.values - exact(query, rows))
@@ -326,7 +326,7 @@ def test_only_what_was_proved_can_be_tested() -> None:
     )
     for question, words in refused:
         with pytest.raises(PrivetError, match=words):
-            curator.tested(question, Fraction(1))  # type: ignore[arg-type]
+            curator.tested(question, Fraction(1))
     assert curator.left == 1
     several = schema_for(40, rows_per_person=2)
     for stable in (StableRanks(query=ranks), StableRange(query=LogIqr(model=MODEL, of="x"))):

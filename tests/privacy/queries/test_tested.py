@@ -171,7 +171,7 @@ def test_the_question_of_these_tests_is_one_that_the_proof_covers(adjacency: Adj
 # -- the threshold of a test
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.fractions(Fraction(1, 50), 20, max_denominator=1000),
     st.integers(1, 4),
@@ -214,7 +214,7 @@ def begin(book: Ledger, epsilon: float = 1, delta: float = 0, tests: Any = 1e-6)
 PARTS = st.fractions(0, 1, max_denominator=20)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(PARTS, PARTS), max_size=10), st.sampled_from([0, 1e-6]))
 def test_both_sums_are_exact_and_a_charge_must_fit_into_both(
     charges: list[tuple[Fraction, Fraction]], delta: float
@@ -242,7 +242,7 @@ def test_both_sums_are_exact_and_a_charge_must_fit_into_both(
     assert account.cap == budget_for(1, delta)  # tests do not eat into the conversion's delta
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.booleans(), PARTS, PARTS), max_size=8))
 def test_runs_add_up_to_the_cap_and_no_more(runs: list[tuple[bool, Fraction, Fraction]]) -> None:
     """Open runs count with what they reserved, closed ones with what their tests used."""

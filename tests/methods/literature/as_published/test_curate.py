@@ -63,7 +63,7 @@ def audited(decide: Callable[[Integers], bool], runs: int) -> float:
     """The best of the four events that one bit allows."""
     yes = [sum(decide(table) for _ in range(runs)) for table in (TABLE, NEIGHBOUR)]
     no = [runs - count for count in yes]
-    return max(lower_bound(*counts, runs) for counts in (yes, no, yes[::-1], no[::-1]))
+    return max(lower_bound(a, b, runs) for a, b in (yes, no, yes[::-1], no[::-1]))
 
 
 # --- the statistic ---------------------------------------------------------------------------
