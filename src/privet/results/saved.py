@@ -27,11 +27,14 @@ ROOMS = ("privet.privacy.queries", "privet.local.collector", "privet.pairs", "pr
 
 @dataclass(frozen=True, kw_only=True)
 class Saved:
-    """Releases, the schema they speak of, and the certificate of the run that paid for them."""
+    """Releases, the schema they speak of, and the certificate of the run that paid for them.
+
+    Of several sites, ``sites`` are what each has sent, and the releases those of all of them."""
 
     schema: Schema
     releases: tuple[Release, ...]
     certificate: dict[str, Any]
+    sites: tuple[Saved, ...] = ()
 
 
 def to_json(saved: Saved) -> str:

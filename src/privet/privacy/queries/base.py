@@ -113,12 +113,14 @@ class Conditional(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """A private answer that carries its own noise: integers and their variance."""
+    """A private answer that carries its own noise: integers and their variance. ``site`` is who
+    gave it, where several hold rows about the same columns."""
 
     query: Query
     values: Integers
     variance: float
     mechanism: str
+    site: str = ""
 
     def asked(self, kind: type[Q]) -> Q:
         """The query, which must be of this kind."""
