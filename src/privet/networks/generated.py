@@ -75,6 +75,7 @@ class LinearGaussian:
     names: tuple[str, ...]
     weights: NDArray[np.float64]
     noise: NDArray[np.float64]  # standard deviations of the e_j
+    means: NDArray[np.float64] | None = None  # of the e_j; by default 0
 
     @cached_property
     def _total(self) -> NDArray[np.float64]:
@@ -106,6 +107,8 @@ class LinearGaussian:
         """The rows of `sample`, some at a time."""
         for start in range(0, rows, BLOCK):
             drawn = rng.standard_normal((min(BLOCK, rows - start), len(self.names))) @ self._total
+            if self.means is not None:
+                drawn += self.means / self.noise @ self._total
             yield dict(zip(self.names, drawn.T, strict=True))
 
 
@@ -119,14 +122,19 @@ def random_linear_gaussian(
     arrows = _random_arrows(nodes, density, rng)
     sizes, signs = rng.uniform(0.5, 1.5, arrows.shape), rng.choice([-1.0, 1.0], arrows.shape)
     raw = np.where(arrows, sizes * signs, 0.0)
-    effects = np.linalg.inv(np.eye(nodes) - raw)
-    deviation = np.sqrt((effects**2).sum(axis=0))
-    return LinearGaussian(
-        name="random",
-        names=_names(nodes),
-        weights=raw * deviation[:, None] / deviation[None, :],
-        noise=1 / deviation,
-    )
+    return LinearGaussian(name="random", names=_names(nodes), **standardised(raw, np.ones(nodes)))
+
+
+def standardised(
+    weights: NDArray[np.float64], noise: NDArray[np.float64]
+) -> dict[str, NDArray[np.float64]]:
+    """The weights and the noise of the same model in units in which each variable has variance 1."""
+    effects = np.linalg.inv(np.eye(len(noise)) - weights)
+    deviation = np.sqrt(((noise[:, None] * effects) ** 2).sum(axis=0))
+    return {
+        "weights": weights * deviation[:, None] / deviation[None, :],
+        "noise": noise / deviation,
+    }
 
 
 def _random_arrows(nodes: int, density: float, rng: np.random.Generator) -> NDArray[np.bool_]:

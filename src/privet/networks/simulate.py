@@ -1,6 +1,8 @@
 """Rows from a known model, with what a user would know of them and what is true of them.
 
 `asia.csv` comes with `asia.schema.toml`, all that is public, and `asia.truth.json`, the graph.
+Rows of several sites are a folder: `site-1.csv`, `site-2.csv`, ..., one `schema.toml` and one
+`truth.json`.
 """
 
 from __future__ import annotations
@@ -8,8 +10,9 @@ from __future__ import annotations
 import csv
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,31 +21,45 @@ from numpy.typing import NDArray
 
 from privet.errors import DataError, OutputError
 from privet.graph.formats.files import to_json
-from privet.networks import LinearGaussian, Network, load, random_linear_gaussian, random_network
+from privet.networks import LinearGaussian, load, random_linear_gaussian, random_network
+from privet.networks.sites import Model, check_sites, site_name, sites_of
 from privet.schema.names import clean_name
 
-Model = Network | LinearGaussian
+Source = Model | str
+Writer = Callable[[Path], object]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Simulated:
-    """The files of one simulation."""
+    """The files of one simulation; of several sites, ``data`` is their folder."""
 
     data: Path
     schema: Path
     truth: Path
+    sites: tuple[Path, ...] = ()
 
 
 def simulate(
-    model: str | Model, *, rows: int, seed: int, output: str | Path, force: bool = False
+    model: Source,
+    *,
+    rows: int,
+    seed: int,
+    output: str | Path,
+    force: bool = False,
+    sites: int | None = None,
+    differ: str = "none",
 ) -> Simulated:
     """Draw `rows` rows from a benchmark network (by name) or a model, into .csv or .parquet.
 
     The same seed gives the same rows as `model.sample(rows, numpy.random.default_rng(seed))`.
+    With `sites`, so many rows at each of so many sites of one graph, into the folder `output`;
+    `differ` says how their mechanisms differ (none, root, tilt, all: see `networks.sites`).
     """
-    files = _check(rows, seed, output, force)
-    model = load(model) if isinstance(model, str) else model
-    return _write(model, rows, np.random.default_rng(seed), files)
+    files = _check(rows, seed, output, force, sites, differ)
+    known = load(model) if isinstance(model, str) else model
+    if sites is not None:
+        return _write_sites(known, rows, seed, files, differ)
+    return _write(known, rows, np.random.default_rng(seed), files)
 
 
 def simulate_random(
@@ -55,52 +72,101 @@ def simulate_random(
     levels: tuple[int, int] = (2, 5),
     gaussian: bool = False,
     force: bool = False,
+    sites: int | None = None,
+    differ: str = "none",
 ) -> Simulated:
     """The same from a random model; the seed fixes the model whatever the number of rows.
 
     `levels` is the range of numbers of levels; a Gaussian model has none.
     """
-    files = _check(rows, seed, output, force)
+    files = _check(rows, seed, output, force, sites, differ)
     rng = np.random.default_rng(seed)
     model: Model
     if gaussian:
         model = random_linear_gaussian(nodes, density=sparseness, rng=rng)
     else:
         model = random_network(nodes, sparseness=sparseness, levels=levels, rng=rng)
+    if sites is not None:
+        return _write_sites(model, rows, seed, files, differ)
     return _write(model, rows, rng, files)
 
 
-def _check(rows: int, seed: int, output: str | Path, force: bool) -> Simulated:
+def _check(
+    rows: int, seed: int, output: str | Path, force: bool, sites: int | None, differ: str
+) -> Simulated:
     for what, value, least in (("rows", rows, 1), ("seed", seed, 0)):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise DataError(f"{what} = {value!r}; give a whole number of at least {least}")
-    data = Path(output)
-    if data.suffix not in _WRITERS:
-        raise OutputError(
-            f"{str(output)!r} does not say what to write; "
-            f"name a file that ends in {' or '.join(_WRITERS)}"
+    files = _files(Path(output)) if sites is None else _site_files(Path(output), sites, differ)
+    if sites is None and differ != "none":
+        raise DataError(
+            f"differ = {differ!r} says how sites differ, but there are none; give a number of "
+            "sites, such as 5, or leave it away"
         )
-    schema, truth = (data.with_suffix(suffix) for suffix in (".schema.toml", ".truth.json"))
-    for path in (data, schema, truth):
+    for path in _paths(files):
         if path.is_dir():
             raise OutputError(f"{str(path)!r} is a folder; choose another name for the output")
         if path.exists() and not force:
             raise OutputError(
                 f"{str(path)!r} exists; choose another name, or use --force to replace it"
             )
+    return files
+
+
+def _files(data: Path) -> Simulated:
+    if data.suffix not in _WRITERS:
+        raise OutputError(
+            f"{str(data)!r} does not say what to write; "
+            f"name a file that ends in {' or '.join(_WRITERS)}"
+        )
+    schema, truth = (data.with_suffix(suffix) for suffix in (".schema.toml", ".truth.json"))
     return Simulated(data=data, schema=schema, truth=truth)
 
 
+def _site_files(folder: Path, sites: int, differ: str) -> Simulated:
+    check_sites(sites, differ)
+    if folder.suffix in _WRITERS or (folder.exists() and not folder.is_dir()):
+        raise OutputError(
+            f"{str(folder)!r} is no folder, but the rows of {sites} sites are one file each; name "
+            "a folder"
+        )
+    return Simulated(
+        data=folder,
+        schema=folder / "schema.toml",
+        truth=folder / "truth.json",
+        sites=tuple(folder / f"{site_name(number)}.csv" for number in range(1, sites + 1)),
+    )
+
+
+def _paths(files: Simulated) -> tuple[Path, ...]:
+    return (*(files.sites or (files.data,)), files.schema, files.truth)
+
+
 def _write(model: Model, rows: int, rng: np.random.Generator, files: Simulated) -> Simulated:
+    writer = partial(_WRITERS[files.data.suffix], model, rows, rng)
+    _write_all(model, files, {files.data: writer}, clean_name(files.data.stem))
+    return files
+
+
+def _write_sites(model: Model, rows: int, seed: int, files: Simulated, differ: str) -> Simulated:
+    made = sites_of(model, len(files.sites), differ=differ, seed=seed)
+    writers = {
+        path: partial(_write_csv, site.model, rows, site.rng())
+        for path, site in zip(files.sites, made, strict=True)
+    }
+    _write_all(model, files, writers, model.name)
+    return files
+
+
+def _write_all(model: Model, files: Simulated, writers: Mapping[Path, Writer], name: str) -> None:
     """Write beside the targets and move into place at the end: no half-written files."""
-    folder = files.data.parent
-    schema = model.schema(clean_name(files.data.stem))
+    folder, schema = files.schema.parent, model.schema(name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".privet-") as scratch:
-            paths = (files.data, files.schema, files.truth)
-            parts = {path: Path(scratch) / path.name for path in paths}
-            _WRITERS[files.data.suffix](model, rows, rng, parts[files.data])
+            parts = {path: Path(scratch) / path.name for path in _paths(files)}
+            for path, write in writers.items():
+                write(parts[path])
             parts[files.schema].write_text(schema.to_toml(), encoding="utf-8")
             parts[files.truth].write_text(to_json(model.graph()), encoding="utf-8")
             for path, part in parts.items():
@@ -109,7 +175,6 @@ def _write(model: Model, rows: int, rng: np.random.Generator, files: Simulated) 
         raise OutputError(
             f"cannot write {str(files.data)!r} ({error.strerror}); choose another place"
         ) from None
-    return files
 
 
 def _write_csv(model: Model, rows: int, rng: np.random.Generator, path: Path) -> None:

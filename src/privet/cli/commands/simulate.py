@@ -20,8 +20,10 @@ def add(parsers: Subparsers) -> None:
         "--output",
         required=True,
         metavar="FILE",
-        help="FILE.csv or FILE.parquet; FILE.schema.toml and FILE.truth.json are written beside it",
+        help="FILE.csv or FILE.parquet; FILE.schema.toml and FILE.truth.json are written beside "
+        "it; with --sites, a folder",
     )
+    add_sites(parser)
     parser.add_argument("--force", action="store_true", help="replace the files if they exist")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     random = parser.add_argument_group("only for `random`")
@@ -36,10 +38,24 @@ def add(parsers: Subparsers) -> None:
     parser.set_defaults(run=run)
 
 
+def add_sites(parser: argparse.ArgumentParser, default: int | None = None) -> None:
+    parser.add_argument(
+        "--sites", type=int, default=default, metavar="D", help="so many tables of N rows each"
+    )
+    parser.add_argument(
+        "--differ",
+        default="none",
+        metavar="HOW",
+        help="how sites differ: none; root (one root leans); tilt (all roots lean together); all "
+        "(every mechanism)",
+    )
+
+
 def run(args: argparse.Namespace) -> None:
     from privet.networks.simulate import simulate, simulate_random
 
     common = {"rows": args.rows, "seed": args.seed, "output": args.output, "force": args.force}
+    common |= {"sites": args.sites, "differ": args.differ}
     if args.name == "random":
         files = simulate_random(
             nodes=10 if args.nodes is None else args.nodes,
@@ -52,7 +68,8 @@ def run(args: argparse.Namespace) -> None:
         _check_network(args)
         files = simulate(args.name, **common)
     if not args.quiet:
-        print(f"rows    {files.data}\nschema  {files.schema}\ntruth   {files.truth}")
+        data = "\n        ".join(map(str, files.sites or (files.data,)))
+        print(f"rows    {data}\nschema  {files.schema}\ntruth   {files.truth}")
 
 
 def _check_network(args: argparse.Namespace) -> None:
