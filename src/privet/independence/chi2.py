@@ -79,18 +79,20 @@ def full(evidence: TableEvidence, questions: Indices) -> Tested:
     return Tested(*_in_groups(evidence, questions, _full, BLANK))
 
 
-def common(
+def jointly(
     sites: Sequence[TableEvidence],
     questions: Indices,
-    asked: Callable[[TableEvidence, Indices], Bools],
+    asked: Sequence[Bools],
     *,
     strata: bool,
-) -> Tested:
-    """Tests for one effect that all sites share, with the sites as strata that are pooled (as
-    Cochran, Mantel and Haenszel have it); with ``strata``, those of Z stay apart. A site adds to
-    the questions that it is asked."""
-    test = partial(_common, sites, asked, strata)
-    return Tested(*_in_groups(sites[0], questions, test, BLANK))
+) -> list[Tested]:
+    """Each site's own tests, and last those for one effect that all share, with the sites as strata
+    that are pooled (as Cochran, Mantel and Haenszel have it). They are pooled tests over Z, or full
+    ones with ``strata``. A site adds to the questions that it is asked."""
+    test = partial(_jointly, sites, np.array(asked), strata)
+    blank = np.tile(BLANK, len(sites) + 1)
+    answers = _in_groups(sites[0], questions, test, blank, numbered=True)
+    return [Tested(*each) for each in np.split(answers, len(sites) + 1)]
 
 
 def pooled_counted(
@@ -115,17 +117,19 @@ def effects(evidence: TableEvidence, pairs: Indices) -> Floats:
 def _in_groups(
     evidence: TableEvidence,
     questions: Indices,
-    test: Callable[[TableEvidence, Indices], Floats],
+    test: Callable[..., Floats],
     blank: Floats,
     replicas: tuple[int, ...] | None = None,
+    numbered: bool = False,
 ) -> Floats:
-    """The results of a test (rows) for all questions, worked out shape by shape."""
+    """The results of a test (rows) for all questions, worked out shape by shape. One that is
+    ``numbered`` is also told which questions these are."""
     replicas = evidence.replicas if replicas is None else replicas
     out = np.zeros((len(blank), *replicas, len(questions)))
     out.T[:] = blank
     questions = _canonical(evidence, questions)
     for chosen in _groups(evidence, questions):
-        answers = test(evidence, questions[chosen])
+        answers = test(evidence, questions[chosen], *([chosen] if numbered else []))
         out[..., chosen] = answers.reshape(len(blank), *replicas, len(chosen))
     return out
 
@@ -169,26 +173,29 @@ def _full(evidence: TableEvidence, questions: Indices) -> Floats:
     return _full_terms(evidence, questions).test(_grain_of(evidence, questions, strata=True))
 
 
-def _common(
+def _jointly(
     sites: Sequence[TableEvidence],
-    asked: Callable[[TableEvidence, Indices], Bools],
+    asked: Bools,
     strata: bool,
     first: TableEvidence,
     questions: Indices,
+    at: Indices,
 ) -> Floats:
-    """The terms of all sites added up, question by question, for each replica."""
+    """The tests of all sites and of their terms added up, question by question, for each replica."""
     terms_of, copies = _full_terms if strata else _pooled_terms, int(np.prod(first.replicas))
+    grain, tests = _grain_of(first, questions, strata), copies * len(questions)
+    out = np.tile(BLANK[:, None], (len(sites) + 1, 1, tests))
     total: Terms | None = None
-    for site in sites:
-        chosen = np.flatnonzero(asked(site, questions))
-        if not len(chosen):
-            continue
-        at = (np.arange(copies)[:, None] * len(questions) + chosen).ravel()
-        terms = terms_of(site, questions[chosen])
-        total = _added(total, terms, at, copies * len(questions))
-    if total is None:
-        return np.tile(BLANK[:, None], copies * len(questions))
-    return total.test(_grain_of(first, questions, strata))
+    for site, known, own in zip(sites, asked[:, at], out, strict=False):
+        chosen = np.flatnonzero(known)
+        if len(chosen):
+            places = (np.arange(copies)[:, None] * len(questions) + chosen).ravel()
+            terms = terms_of(site, questions[chosen])
+            own[:, places] = terms.test(grain)
+            total = _added(total, terms, places, tests)
+    if total is not None:
+        out[-1] = total.test(grain)
+    return out
 
 
 def _added(total: Terms | None, terms: Terms, at: Indices, tests: int) -> Terms:

@@ -19,7 +19,7 @@ from math import log
 
 import numpy as np
 
-from privet.arrays import Bools, Floats, Indices
+from privet.arrays import Floats, Indices
 from privet.evidence.moments import MomentEvidence
 from privet.evidence.tables import TableEvidence
 from privet.independence import chi2
@@ -52,36 +52,27 @@ class JointTableJudge:
         """
         bar, d = log(1 / self.alpha), len(self.sites)
         asked = np.array([judge.margins_known(questions) for judge in self.judges])
-        own = np.zeros((*self.sites[0].replicas, len(questions)))
-        for site, known in zip(self.sites, asked, strict=True):
-            own[..., known] += chi2.pooled(site, questions[known]).log_bayes
-        common = self._common(questions, strata=False).log_bayes
+        tested = chi2.jointly(self.sites, questions, asked, strata=False)
+        pooled = np.array([each.log_bayes for each in tested])
+        own, common = pooled[:-1].sum(axis=0), pooled[-1]
         out = np.logaddexp(own, common) - log(2)
         least = np.logaddexp(own - d * log(2), common - log(2)) - log(2)
         lowest = least if least.ndim == 1 else least.min(axis=0)
-        if len(doubtful := np.flatnonzero(asked.any(axis=0) & (lowest < bar))):
-            out[..., doubtful] = self._in_full(questions[doubtful])
+        doubtful = np.flatnonzero(asked.any(axis=0) & (lowest < bar))
+        if len(doubtful) and questions.shape[1] > 2:
+            out[..., doubtful] = self._in_full(questions[doubtful], pooled[..., doubtful])
         out[..., ~asked.any(axis=0)] = np.inf
         return out - bar
 
-    def _in_full(self, questions: Indices) -> Floats:
-        own = sum(judge.log_bayes(questions) for judge in self.judges)
-        common = self._common(questions, strata=False).log_bayes
-        if questions.shape[1] > 2:
-            full = self._common(questions, strata=True)
-            both = np.logaddexp(common, full.log_bayes) - log(2)
-            common = np.where(full.freedom > 0, both, common)
-        return np.asarray(np.logaddexp(own, common) - log(2))
-
-    def _common(self, questions: Indices, strata: bool) -> chi2.Tested:
-        judges = {id(site): judge for site, judge in zip(self.sites, self.judges, strict=True)}
-
-        def asked(site: TableEvidence, questions: Indices) -> Bools:
-            judge = judges[id(site)]
-            known = judge.table_known if strata else judge.margins_known
-            return known(questions)
-
-        return chi2.common(self.sites, questions, asked, strata=strata)
+    def _in_full(self, questions: Indices, pooled: Floats) -> Floats:
+        """The same with full tests, where whole tables are known; ``pooled`` are the log Bayes
+        factors of the pooled tests, of each site and, last, in common."""
+        asked = [judge.table_known(questions) for judge in self.judges]
+        tested = chi2.jointly(self.sites, questions, asked, strata=True)
+        full = np.array([each.log_bayes for each in tested])
+        seen = np.array([each.freedom for each in tested]) > 0
+        factors = np.where(seen, np.logaddexp(pooled, full) - log(2), pooled)
+        return np.asarray(np.logaddexp(factors[:-1].sum(axis=0), factors[-1]) - log(2))
 
 
 @dataclass(frozen=True)

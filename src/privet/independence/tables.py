@@ -55,17 +55,6 @@ class TableJudge:
         out[..., open_] = np.where(asked, both, out[..., open_])
         return out
 
-    def log_bayes(self, questions: Indices) -> Floats:
-        """The log Bayes factor itself, 0 where the question's margins were not measured."""
-        out = np.zeros((*self.evidence.replicas, len(questions)))
-        known = np.flatnonzero(self.margins_known(questions))
-        out[..., known] = chi2.pooled(self.evidence, questions[known]).log_bayes
-        whole = known[self.table_known(questions[known])]
-        full = chi2.full(self.evidence, questions[whole])
-        both = np.logaddexp(out[..., whole], full.log_bayes) - log(2)
-        out[..., whole] = np.where(full.freedom > 0, both, out[..., whole])
-        return out
-
     def margins_known(self, questions: Indices) -> Bools:
         """Whether the tables of (x, Z) and (y, Z) were measured (pairs always are)."""
         known = np.ones(len(questions), dtype=bool)

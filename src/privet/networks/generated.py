@@ -128,7 +128,7 @@ def random_linear_gaussian(
 def standardised(
     weights: NDArray[np.float64], noise: NDArray[np.float64]
 ) -> dict[str, NDArray[np.float64]]:
-    """The weights and the noise of the same model in units in which each variable has variance 1."""
+    """The same model in units in which each variable has variance 1."""
     effects = np.linalg.inv(np.eye(len(noise)) - weights)
     deviation = np.sqrt(((noise[:, None] * effects) ** 2).sum(axis=0))
     return {
