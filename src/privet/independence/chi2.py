@@ -82,14 +82,14 @@ def full(evidence: TableEvidence, questions: Indices) -> Tested:
 def jointly(
     sites: Sequence[TableEvidence],
     questions: Indices,
-    asked: Sequence[Bools],
+    asked: Bools,
     *,
     strata: bool,
 ) -> list[Tested]:
     """Each site's own tests, and last those for one effect that all share, with the sites as strata
     that are pooled (as Cochran, Mantel and Haenszel have it). They are pooled tests over Z, or full
-    ones with ``strata``. A site adds to the questions that it is asked."""
-    test = partial(_jointly, sites, np.array(asked), strata)
+    ones with ``strata``. ``asked``: which sites (rows) add to which questions."""
+    test = partial(_jointly, sites, asked, strata)
     blank = np.tile(BLANK, len(sites) + 1)
     answers = _in_groups(sites[0], questions, test, blank, numbered=True)
     return [Tested(*each) for each in np.split(answers, len(sites) + 1)]
@@ -181,7 +181,7 @@ def _jointly(
     questions: Indices,
     at: Indices,
 ) -> Floats:
-    """The tests of all sites and of their terms added up, question by question, for each replica."""
+    """The tests of each site, and those of the terms of all added up, for each replica."""
     terms_of, copies = _full_terms if strata else _pooled_terms, int(np.prod(first.replicas))
     grain, tests = _grain_of(first, questions, strata), copies * len(questions)
     out = np.tile(BLANK[:, None], (len(sites) + 1, 1, tests))

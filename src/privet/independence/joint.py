@@ -62,12 +62,12 @@ class JointTableJudge:
         if len(doubtful) and questions.shape[1] > 2:
             out[..., doubtful] = self._in_full(questions[doubtful], pooled[..., doubtful])
         out[..., ~asked.any(axis=0)] = np.inf
-        return out - bar
+        return np.asarray(out - bar)
 
     def _in_full(self, questions: Indices, pooled: Floats) -> Floats:
         """The same with full tests, where whole tables are known; ``pooled`` are the log Bayes
         factors of the pooled tests, of each site and, last, in common."""
-        asked = [judge.table_known(questions) for judge in self.judges]
+        asked = np.array([judge.table_known(questions) for judge in self.judges])
         tested = chi2.jointly(self.sites, questions, asked, strata=True)
         full = np.array([each.log_bayes for each in tested])
         seen = np.array([each.freedom for each in tested]) > 0

@@ -122,19 +122,17 @@ def random_linear_gaussian(
     arrows = _random_arrows(nodes, density, rng)
     sizes, signs = rng.uniform(0.5, 1.5, arrows.shape), rng.choice([-1.0, 1.0], arrows.shape)
     raw = np.where(arrows, sizes * signs, 0.0)
-    return LinearGaussian(name="random", names=_names(nodes), **standardised(raw, np.ones(nodes)))
+    weights, noise = standardised(raw, np.ones(nodes))
+    return LinearGaussian(name="random", names=_names(nodes), weights=weights, noise=noise)
 
 
 def standardised(
     weights: NDArray[np.float64], noise: NDArray[np.float64]
-) -> dict[str, NDArray[np.float64]]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The same model in units in which each variable has variance 1."""
     effects = np.linalg.inv(np.eye(len(noise)) - weights)
     deviation = np.sqrt(((noise[:, None] * effects) ** 2).sum(axis=0))
-    return {
-        "weights": weights * deviation[:, None] / deviation[None, :],
-        "noise": noise / deviation,
-    }
+    return weights * deviation[:, None] / deviation[None, :], noise / deviation
 
 
 def _random_arrows(nodes: int, density: float, rng: np.random.Generator) -> NDArray[np.bool_]:

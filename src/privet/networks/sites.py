@@ -96,7 +96,8 @@ def _all_mechanisms(model: Model, _number: int, rng: np.random.Generator) -> Mod
     if isinstance(model, LinearGaussian):
         weights = model.weights * _jitter(model.weights.shape, rng)
         noise = model.noise * _jitter(model.noise.shape, rng)
-        return replace(model, **standardised(weights, noise))
+        weights, noise = standardised(weights, noise)
+        return replace(model, weights=weights, noise=noise)
     tables = {
         name: _distributions(table * _jitter(table.shape, rng))
         for name, table in model.tables.items()
