@@ -37,6 +37,9 @@ def add(parsers: Subparsers) -> None:
     privacy.add_argument("--epsilon", type=float, metavar="E", help="smaller is more private")
     privacy.add_argument("--delta", type=float, metavar="D", help="1e-6; 0 where that shows more")
     add_ledger(privacy)  # type: ignore[arg-type]
+    privacy.add_argument(
+        "--site", metavar="LABEL", help="who this is, for `privet combine` with other sites"
+    )
     privacy.add_argument("--no-privacy", action="store_true", help="exact, and not private at all")
     privacy.add_argument(
         "--evidence", metavar="FILE", help="search the evidence.json of an earlier run, for free"
@@ -88,6 +91,7 @@ def _ask(args: argparse.Namespace, **listeners: Any) -> Discovery:
         protocol=args.protocol or None,
         ledger=args.ledger,
         as_published=args.as_published,
+        site=args.site,
         **options(args, Settings),
         **listeners,
     )
