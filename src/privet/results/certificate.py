@@ -48,6 +48,11 @@ class Certificate(Mapping[str, Any]):
         return self.facts.get("trust") == "local"
 
     @property
+    def of_sites(self) -> bool:
+        """Whether several sites have kept the promise, each for its own people."""
+        return self.facts.get("trust") == "sites"
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What makes the promise weak."""
         return tuple(self.facts.get("warnings", ()))
@@ -61,6 +66,8 @@ class Certificate(Mapping[str, Any]):
             return (f"NOT PRIVATE. {self['promise']}", f"Why: {self['reason']}.")
         if self.local:
             return self._lines_of_reports()
+        if self.of_sites:
+            return self._lines_of_sites()
         spent, kept = self["spent"], self["ledger"]
         lines = [
             self["promise"],
@@ -104,6 +111,24 @@ class Certificate(Mapping[str, Any]):
             + f". On a pair of columns they tell as much as about {worth:,.15g} people without "
             f"noise. Nothing was spent here, and any further search costs nothing.",
             *([_FURTHER] if told["left_out"]["further"] else []),
+        )
+
+    def _lines_of_sites(self) -> tuple[str, ...]:
+        most, alone = self["sites_per_person"], self["epsilon_at_one_site"]
+        several = f" To a person at one site only, it is epsilon {alone:g}." if most > 1 else ""
+        lines = [
+            f"{site['label']}: has promised its people epsilon {site['epsilon']:g}, delta "
+            f"{site['delta']:g}; spent epsilon {site['spent']['epsilon']:.6g} on "
+            f"{site['releases']} question(s). Words: {site['words']}."
+            for site in self["sites"]
+        ]
+        return (
+            self["promise"] + several,
+            *lines,
+            "Each site looks for its own line. If the words are those that its run printed, its "
+            "numbers are here as it sent them; if not, somebody has changed them.",
+            "Nothing was spent here, and any further search costs nothing.",
+            *(f"Careful: {text}" for text in self.warnings),
         )
 
     def __str__(self) -> str:
@@ -269,7 +294,7 @@ def of_evidence(facts: Mapping[str, Any]) -> Certificate:
     }
     if facts.get("private") is False:
         kinds = {key: (*kind, type(None)) for key, kind in kinds.items()} | {"reason": (str,)}
-    elif facts.get("trust") == "local":
+    elif facts.get("trust") in ("local", "sites"):
         kinds |= {"spent": (type(None),), "ledger": (type(None),)}
     for key, kind in kinds.items():
         if key not in facts or not isinstance(facts[key], kind):
