@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from privet.api.combine import combine
     from privet.api.discover import discover
     from privet.api.orient import orient
     from privet.errors import PrivetError
@@ -47,6 +48,7 @@ __all__ = [
     "PrivetError",
     "Schema",
     "__version__",
+    "combine",
     "compare",
     "discover",
     "draft",
@@ -70,6 +72,7 @@ _HOME = {
     "Orientation": "pairs.way:Orientation",
     "PrivetError": "errors:PrivetError",
     "Schema": "schema.model:Schema",
+    "combine": "api.combine:combine",
     "compare": "graph.metrics:compare",
     "discover": "api.discover:discover",
     "draft": "schema.draft:draft",

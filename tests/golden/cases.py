@@ -114,6 +114,8 @@ def outcome(found: privet.Discovery) -> dict[str, Any]:
     certificate = json.loads(found.certificate.to_json())
     if certificate.get("ledger"):
         certificate["ledger"]["run"] = 0
+        certificate["ledger"].pop("people", None)  # drawn anew for each ledger
+    certificate.pop("site", None)  # which no run here has
     evidence = json.loads(saved_file.to_json(found.evidence))
     return {
         "graph": [

@@ -7,6 +7,7 @@ A command asks here before it loads anything heavy, so nothing heavy is loaded h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,6 +26,7 @@ from privet.schema.model import Schema
 if TYPE_CHECKING:
     from privet.local.device.protocol import Protocol as Devices
 
+SITE = "[a-z0-9-]{1,40}"
 # What costs nothing: its flag, and why nothing that buys or reads goes with it.
 FREE: dict[str, tuple[str, type[PrivetError], str]] = {
     "evidence": (
@@ -116,6 +118,23 @@ def check_budget_options(epsilon: float | None, delta: float | None, private: bo
     from privet.methods.method import USUAL_DELTA
 
     check_asked(epsilon, USUAL_DELTA if delta is None else delta)
+
+
+def check_site(site: str | None, *, promised: bool = True) -> None:
+    """Refuse a label that others cannot read or write, and one for results that no other site can
+    put together with its own."""
+    if site is None:
+        return
+    if not isinstance(site, str) or not re.fullmatch(SITE, site):
+        raise DataError(
+            f"the site is {site!r}, but its label must be 1 to 40 of the letters a-z, digits and "
+            "hyphens, so that nobody mistakes it for another; choose one such as hospital-a"
+        )
+    if not promised:
+        raise BudgetError(
+            f"the site is {site!r}, but without privacy, or as published, there is nothing that "
+            "may leave a site; leave it away, or run with an epsilon"
+        )
 
 
 def check_free(source: str, given: Mapping[str, object]) -> None:

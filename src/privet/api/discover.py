@@ -19,6 +19,7 @@ from privet.api.checks import (
     check_budget_options,
     check_data,
     check_free,
+    check_site,
     read_protocol,
     read_schema,
 )
@@ -53,7 +54,8 @@ from privet.privacy.queries.base import Release
 from privet.results import certificate as certificates
 from privet.results.certificate import Certificate, Claim
 from privet.results.discovery import Discovery
-from privet.results.saved import Saved
+from privet.results.saved import Saved, to_json
+from privet.results.words import words
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
 from privet.trust.session import LedgerLike, Session, cap_delta, without_privacy
@@ -71,6 +73,7 @@ def discover(
     protocol: Protocol | str | Path | None = None,
     ledger: LedgerLike = None,
     as_published: bool = False,
+    site: str | None = None,
     on_step: OnStep | None = None,
     on_measured: Callable[[Saved], None] | None = None,
     **options: Any,
@@ -93,6 +96,9 @@ def discover(
     then what the paper would claim, nothing is charged and the certificate says why the claim
     does not hold.
 
+    ``site`` is a label, such as "hospital-a", for results that are put together with those of
+    other sites by ``combine``; the certificate has the words of the evidence to compare.
+
     Several methods share one measurement: the result is that of the first, with the others in
     ``.others`` and ``.agreement()``. ``options`` of the search: see ``methods.options.Settings``.
 
@@ -100,7 +106,9 @@ def discover(
     ``on_measured(evidence)`` what was measured on the data, before it is searched.
     """
     settings = make_settings(on_step=on_step, **options)
+    check_site(site)
     spending = {
+        "a site": site is not None,
         "private=False": not private,
         "a ledger": ledger is not None,
         "as_published": as_published,
@@ -123,6 +131,7 @@ def discover(
         private=private,
         ledger=ledger,
         as_published=as_published,
+        site=site,
     )
     with hold_evidence(saved):
         if on_measured is not None:
@@ -139,6 +148,7 @@ class Request:
     settings: Settings
     methods: tuple[Method, ...]
     share: Fraction
+    site: str | None = None
 
 
 def measure(
@@ -152,9 +162,11 @@ def measure(
     private: bool = True,
     ledger: LedgerLike = None,
     as_published: bool = False,
+    site: str | None = None,
 ) -> Saved:
     """The half that reads the data and costs privacy; all that is public is checked before."""
     known = read_schema(schema)
+    check_site(site, promised=private and not as_published)
     check_budget_options(epsilon, delta, private)
     if delta is None:
         cap = cap_delta(ledger, known) if private and not as_published else None
@@ -165,7 +177,9 @@ def measure(
         each.serve(known, delta, settings)
     share = share_for_pairs(chosen, known, settings, as_published)
     check_data(data)
-    request = Request(data=data, schema=known, settings=settings, methods=chosen, share=share)
+    request = Request(
+        data=data, schema=known, settings=settings, methods=chosen, share=share, site=site
+    )
     if as_published:
         paper = published_by(chosen, private, ledger)
         return _measure_as_published(request, paper, float(epsilon or 0), float(delta))
@@ -211,9 +225,10 @@ def _measure_privately(request: Request, session: Session) -> Saved:
                 more = _ask_pairs(request, session.curator(), releases)
     except BaseException as error:
         if releases:  # which were paid for
-            error.evidence = saving.of_run(schema, session.statement(), releases)  # type: ignore[attr-defined]
+            paid = saving.of_run(schema, session.statement(), releases, request.site)
+            error.evidence = paid  # type: ignore[attr-defined]
         raise
-    saved = saving.of_run(schema, session.statement(), releases + more)
+    saved = saving.of_run(schema, session.statement(), releases + more, request.site)
     return replace(saved, releases=releases + _about_pairs(more))
 
 
@@ -286,6 +301,11 @@ def search(
     return replace(first, others=tuple(others))
 
 
+def _words(saved: Saved) -> dict[str, str]:
+    """The words of a site's evidence, by which the site finds it again where it is combined."""
+    return {"words": words(to_json(saved))} if saved.certificate.get("site") else {}
+
+
 def _search_one(
     saved: Saved, settings: Settings, chosen: Method, measured: Certificate, reused: bool
 ) -> Discovery:
@@ -302,6 +322,7 @@ def _search_one(
             chosen.name,
             chosen.options(settings, len(saved.schema.columns)),
             reused=reused,
+            **_words(saved),
         ),
         evidence=saved,
         method=chosen.name,

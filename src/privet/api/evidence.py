@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 Releases = tuple["Release", ...]
 
 
-def of_run(schema: Schema, run: Statement, releases: Releases) -> Saved:
+def of_run(schema: Schema, run: Statement, releases: Releases, site: str | None = None) -> Saved:
     """What a run that is closed by now has released."""
-    promise = certificates.of_run(schema, run, releases)
+    promise = certificates.of_run(schema, run, releases, site)
     return Saved(schema=schema, releases=releases, certificate=dict(promise))
 
 

@@ -20,6 +20,7 @@ from typing import NoReturn
 
 from privet.cli.commands import (
     bench,
+    combine,
     compare,
     convert,
     datasets,
@@ -39,6 +40,7 @@ COMMANDS = (
     schema,
     plan,
     discover,
+    combine,
     orient,
     randomize,
     local,

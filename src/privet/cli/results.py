@@ -81,6 +81,7 @@ def produce(
         epsilon=args.epsilon,
         delta=args.delta,
         ledger=args.ledger,
+        site=getattr(args, "site", None),
     )
     stage = Stage(args.output, force=args.force, command=command, on_note=teller(args))
     with stage, progress(args) as on_step, _keep_evidence(stage) as on_measured:

@@ -10,12 +10,13 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR
+from decimal import ROUND_FLOOR
 from typing import TYPE_CHECKING, Any
 
 from privet.errors import EvidenceError
 from privet.privacy.ledger.conversion import shorten, weak_delta
-from privet.schema.model import CHOICE, MOST_ROWS, Adjacency, Schema
+from privet.results.promise import assumptions, factor, promise, unconfirmed
+from privet.schema.model import Schema
 
 if TYPE_CHECKING:
     from privet.privacy.queries.base import Release
@@ -47,6 +48,11 @@ class Certificate(Mapping[str, Any]):
         return self.facts.get("trust") == "local"
 
     @property
+    def of_sites(self) -> bool:
+        """Whether several sites have kept the promise, each for its own people."""
+        return self.facts.get("trust") == "sites"
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What makes the promise weak."""
         return tuple(self.facts.get("warnings", ()))
@@ -60,6 +66,8 @@ class Certificate(Mapping[str, Any]):
             return (f"NOT PRIVATE. {self['promise']}", f"Why: {self['reason']}.")
         if self.local:
             return self._lines_of_reports()
+        if self.of_sites:
+            return self._lines_of_sites()
         spent, kept = self["spent"], self["ledger"]
         lines = [
             self["promise"],
@@ -78,11 +86,14 @@ class Certificate(Mapping[str, Any]):
         elif kept["durable"]:
             lines.append(
                 f"Ledger: all runs on data set {self['schema']!r} together are capped at epsilon "
-                f"{kept['cap_epsilon']:g}, delta {kept['cap_delta']:g}; after this one (run "
-                f"{kept['run']}) epsilon {shorten(kept['left_epsilon'], ROUND_FLOOR):g} is left."
+                f"{kept['cap_epsilon']:g}, delta {kept['cap_delta']:g}{_left(kept)}."
             )
         else:
             lines.append("Ledger: in memory only, so later runs will not know of this one.")
+        if words := self.facts.get("words"):
+            lines.append(
+                f"Site {self['site']}: in the joint certificate its line must have the words {words}."
+            )
         return (*lines, *(f"Careful: {text}" for text in self.warnings))
 
     def _lines_of_reports(self) -> tuple[str, ...]:
@@ -102,23 +113,46 @@ class Certificate(Mapping[str, Any]):
             *([_FURTHER] if told["left_out"]["further"] else []),
         )
 
+    def _lines_of_sites(self) -> tuple[str, ...]:
+        most, alone = self["sites_per_person"], self["epsilon_at_one_site"]
+        several = f" To a person at one site only, it is epsilon {alone:g}." if most > 1 else ""
+        lines = [
+            f"{site['label']}: has promised its people epsilon {site['epsilon']:g}, delta "
+            f"{site['delta']:g}; spent epsilon {site['spent']['epsilon']:.6g} on "
+            f"{site['releases']} question(s). Words: {site['words']}."
+            for site in self["sites"]
+        ]
+        return (
+            self["promise"] + several,
+            *lines,
+            "Each site looks for its own line. If the words are those that its run printed, its "
+            "numbers are here as it sent them; if not, somebody has changed them.",
+            "Nothing was spent here, and any further search costs nothing.",
+            *(f"Careful: {text}" for text in self.warnings),
+        )
+
     def __str__(self) -> str:
         assumed = [f"  - {assumption}" for assumption in self["assumptions"]]
         return "\n".join([*self.lines(), *(["It assumes that:", *assumed] if assumed else [])])
 
 
-def of_run(schema: Schema, run: Statement, releases: Sequence[Release]) -> Certificate:
-    """The certificate of a run that has been closed."""
+def of_run(
+    schema: Schema, run: Statement, releases: Sequence[Release], site: str | None = None
+) -> Certificate:
+    """The certificate of a run that has been closed. That of a ``site`` travels in its evidence,
+    so what is left of the site's cap does not stand in it."""
     cap = run.cap
+    left = {"left_epsilon": cap.left_epsilon} if site is None else {}
     return Certificate(
         {
             "private": True,
-            "promise": _promise(schema, run.epsilon, run.delta),
+            "promise": promise(schema, run.epsilon, run.delta),
             "epsilon": run.epsilon,
             "delta": run.delta,
             "adjacency": schema.adjacency.value,
             "rows_per_person": schema.rows_per_person,
             "trust": "central",
+            "site": site,
             "schema": schema.name,
             "spent": _spent(run),
             "method": run.method,
@@ -126,15 +160,16 @@ def of_run(schema: Schema, run: Statement, releases: Sequence[Release]) -> Certi
             "ledger": {
                 "durable": cap.durable,
                 "run": run.run,
+                "people": run.people,
                 "cap_epsilon": cap.epsilon,
                 "cap_delta": cap.delta,
                 "cap_test_delta": cap.test_delta,
                 "cap_set_by_this_run": cap.set_by_this_run,
-                "left_epsilon": cap.left_epsilon,
+                **left,
             },
             "reused": False,
             "warnings": list(weak_delta(run.delta, schema.rows)),
-            "assumptions": _assumptions(schema, cap.durable),
+            "assumptions": assumptions(schema, cap.durable, site),
         }
     )
 
@@ -224,7 +259,7 @@ def of_reports(
             "private": True,
             "promise": f"Whatever any one person has answered, it changes the probability of "
             f"anything that can be concluded from their report, by whoever receives it, by at "
-            f"most {_factor(facts['epsilon'])} (epsilon {facts['epsilon']:g}).",
+            f"most {factor(facts['epsilon'])} (epsilon {facts['epsilon']:g}).",
             "epsilon": facts["epsilon"],
             "delta": 0.0,
             "adjacency": "any two rows of answers that one person may give",
@@ -238,7 +273,7 @@ def of_reports(
             "reports": facts["reports"],
             "ledger": None,
             "reused": False,
-            "assumptions": [*_unconfirmed(schema), *facts["assumptions"]],
+            "assumptions": [*unconfirmed(schema), *facts["assumptions"]],
         }
     )
 
@@ -259,7 +294,7 @@ def of_evidence(facts: Mapping[str, Any]) -> Certificate:
     }
     if facts.get("private") is False:
         kinds = {key: (*kind, type(None)) for key, kind in kinds.items()} | {"reason": (str,)}
-    elif facts.get("trust") == "local":
+    elif facts.get("trust") in ("local", "sites"):
         kinds |= {"spent": (type(None),), "ledger": (type(None),)}
     for key, kind in kinds.items():
         if key not in facts or not isinstance(facts[key], kind):
@@ -278,32 +313,18 @@ def of_evidence(facts: Mapping[str, Any]) -> Certificate:
 
 
 def of_search(
-    measured: Certificate, method: str, options: Mapping[str, Any], *, reused: bool
+    measured: Certificate, method: str, options: Mapping[str, Any], **more: Any
 ) -> Certificate:
     """The certificate of the evidence, with the search that was made on it."""
-    return Certificate({**measured.facts, "method": method, "options": options, "reused": reused})
+    return Certificate({**measured.facts, "method": method, "options": options, **more})
 
 
-def _promise(schema: Schema, epsilon: float, delta: float) -> str:
-    rows = schema.rows_per_person
-    owner = "any one person" if rows == 1 else f"any one person, who has at most {rows} rows,"
-    change = (
-        "is in the data or not"
-        if schema.adjacency is Adjacency.ADD_REMOVE
-        else "has given these data or any others"
-    )
-    beyond = f", plus {delta:g}" if delta else ""
-    return (
-        f"Whether {owner} {change} changes the probability of anything that can be concluded "
-        f"from these results by at most {_factor(epsilon)} (epsilon {epsilon:g}){beyond}."
-    )
-
-
-def _factor(epsilon: float) -> str:
-    try:
-        return f"a factor of {shorten(math.exp(epsilon), ROUND_CEILING):g}"
-    except OverflowError:
-        return "a factor too large to mean anything"
+def _left(kept: Mapping[str, Any]) -> str:
+    """What this run has left of the cap; the certificate of a site does not tell."""
+    after = f"; after this one (run {kept['run']})"
+    if "left_epsilon" not in kept:
+        return f"{after} `privet ledger show` tells what is left"
+    return f"{after} epsilon {shorten(kept['left_epsilon'], ROUND_FLOOR):g} is left"
 
 
 def _spent(run: Statement) -> dict[str, Any]:
@@ -352,39 +373,3 @@ def _door(charge: Charge) -> str:
 
 def _mechanism(release: Release) -> str:
     return release.mechanism.partition("(")[0]  # without its price, which has its own place
-
-
-def _fact(fact: str) -> str:
-    return "the choice of columns" if fact == CHOICE else f"the schema's {fact}"
-
-
-def _unconfirmed(schema: Schema) -> list[str]:
-    return [
-        f"{_fact(fact)} is public knowledge: it was read from the data and nobody has confirmed it"
-        for fact in schema.unconfirmed
-    ]
-
-
-def _assumptions(schema: Schema, durable: bool) -> list[str]:
-    rows = schema.rows_per_person
-    found = _unconfirmed(schema)
-    found += [
-        f"everything {'else ' if found else ''}in the schema (columns, kinds, levels, bounds, "
-        f"knowledge) was known without looking at the rows",
-        f"no person has more than {rows} row{'s' if rows > 1 else ''} in the table; a row is a "
-        f"parsed record; the table has at most {MOST_ROWS} rows",
-        f"the name {schema.name!r} stands for this table, and whatever else is released about "
-        f"the same people is charged under the same name in the same ledger",
-        "whoever runs Privet may see the rows, and the computer, its storage and its libraries "
-        "do what they should; what an onlooker could learn from running time, memory or power "
-        "is not covered",
-    ]
-    if schema.adjacency is Adjacency.REPLACE_ONE:
-        found.insert(
-            -2,
-            f"the number of rows, {schema.rows}, is public knowledge (if the table has another "
-            "number, answers may be wrong, but the promise holds)",
-        )
-    if not durable:
-        found.append("nothing else is released about these people: this ledger was in memory only")
-    return found

@@ -10,8 +10,9 @@ from privet.graph.agreement import Agreement, agreement
 from privet.graph.graph import Edge, Graph
 from privet.results import saved as evidence_file
 from privet.results.certificate import Certificate
-from privet.results.folder import OTHERS, Stage
+from privet.results.folder import OTHERS, SITES, Stage
 from privet.results.saved import Saved
+from privet.results.sites import Sites
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +20,8 @@ class Discovery:
     """A graph with its confidence, what was promised for it, and the evidence behind it.
 
     ``tests`` is the number of questions that the search asked of the evidence; ``others`` are
-    the results of further methods on the same evidence, if more than one was named.
+    the results of further methods on the same evidence, if more than one was named. Of several
+    sites, ``sites`` says what each has added and which edges rest on one of them alone.
     """
 
     graph: Graph
@@ -29,6 +31,7 @@ class Discovery:
     tests: int = 0
     notes: tuple[str, ...] = ()
     others: tuple[Discovery, ...] = ()
+    sites: Sites | None = None
 
     @property
     def confidence(self) -> dict[Edge, float]:
@@ -55,6 +58,8 @@ class Discovery:
         stage.write("certificate.json", self.certificate.to_json())
         stage.write("graph.svg", str(self.plot()))
         stage.write("report.html", html.report(self))
+        if self.sites is not None:
+            stage.write(SITES, self.sites.to_json())
         for other in self.others:
             stage.write(f"{OTHERS}/{other.method}.graph.json", to_json(other.graph))
             stage.write(f"{OTHERS}/{other.method}.graph.svg", str(other.plot()))

@@ -22,6 +22,7 @@ from privet.files.scratch import OnNote, held_folder, ignore, sweep
 
 RESCUED = "rescued-"
 FILES = ("graph.json", "certificate.json", "evidence.json", "graph.svg", "report.html")
+SITES = "sites.json"  # what each site has added, if the evidence is that of several
 EVIDENCE = "evidence.json"  # what has been paid for
 PAIRS = "orientation.json"  # in the place of a graph, if pairs were asked for
 OTHERS = "others"  # the folder of further graphs
@@ -72,7 +73,7 @@ class Stage:
     def files(self) -> tuple[Path, ...]:
         """Where the files that were written will be."""
         others = sorted(path.name for path in (self.path / OTHERS).glob("*"))
-        names = [PAIRS, *FILES, *(f"{OTHERS}/{name}" for name in others)]
+        names = [PAIRS, *FILES, SITES, *(f"{OTHERS}/{name}" for name in others)]
         return tuple(self.folder / name for name in names if (self.path / name).exists())
 
     def keep(self, name: str) -> None:

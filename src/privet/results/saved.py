@@ -1,7 +1,8 @@
 """The evidence file: what was released, so that later searches cost nothing.
 
 A JSON document with the schema (public), the promise under which the rows were asked, and each
-release: its query, its integers and the variance of their noise. It holds nothing else.
+release: its query, its integers and the variance of their noise. It holds nothing else. That of
+several sites has the documents that they have sent in the place of releases.
 """
 
 from __future__ import annotations
@@ -38,14 +39,18 @@ class Saved:
 
 
 def to_json(saved: Saved) -> str:
-    return json.dumps(
-        {
-            "privet evidence": VERSION,
-            "schema": saved.schema.to_dict(),
-            "certificate": saved.certificate,
-            "releases": [_to_dict(release) for release in saved.releases],
-        }
-    )
+    return json.dumps(_document(saved))
+
+
+def _document(saved: Saved) -> dict[str, Any]:
+    said = {
+        "privet evidence": VERSION,
+        "schema": saved.schema.to_dict(),
+        "certificate": saved.certificate,
+    }
+    if saved.sites:
+        return {**said, "sites": [_document(site) for site in saved.sites]}
+    return {**said, "releases": [_to_dict(release) for release in saved.releases]}
 
 
 def load(path: str | Path) -> Saved:
@@ -85,6 +90,8 @@ def step_by_step(saved: Saved) -> bool:
 
 def _from_dict(document: dict[str, Any]) -> Saved:
     schema = Schema.from_dict(document["schema"])
+    if "sites" in document:
+        return _of_sites([_from_dict(part) for part in document["sites"]], schema)
     releases = tuple(_release(part, schema) for part in document["releases"])
     certificate = document["certificate"]
     if not releases or not isinstance(certificate, dict):
@@ -94,6 +101,14 @@ def _from_dict(document: dict[str, Any]) -> Saved:
     for release in releases:
         release.query.check_answer(release, schema)
     return Saved(schema=schema, releases=releases, certificate=certificate)
+
+
+def _of_sites(sites: list[Saved], schema: Schema) -> Saved:
+    """Put together anew, with all checks; of what the file says beside the sites' own documents
+    only the knowledge is taken."""
+    from privet.results.joint import Sent, combined
+
+    return combined([Sent(origin=f"site {i}", saved=site) for i, site in enumerate(sites)], schema)
 
 
 def _check_promise(

@@ -35,6 +35,8 @@ NOTE = f"""\
 #   - if not, put in what is public instead (all possible levels, a range known beforehand),
 #     and then delete its entry.
 # What stays in `unconfirmed` is listed on the certificate as an assumption.
+# If results will be put together with those of other sites, and one person may be at several of
+# them, add below: sites_per_person = N, the most sites at which one person can be.
 """
 
 

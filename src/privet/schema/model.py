@@ -29,6 +29,10 @@ Missing = Literal["level", "value", "drop"]
 MOST_LEVELS = 65_535  # a code fits 16 bits
 MOST_ROWS = (1 << 31) - 1  # up to which all sums fit 64 bits; no table that fits a machine has more
 DEFAULT_BINS = 4
+PER_PERSON = {
+    "rows_per_person": "the most rows that one person can own",
+    "sites_per_person": "the most sites at which one person can be",
+}
 CHOICE = "columns"  # the entry of `unconfirmed` for which columns there are at all
 FACTS = ("kind", "levels", "bounds", "cuts", "missing")  # what `unconfirmed` can speak of
 
@@ -191,6 +195,7 @@ class Schema:
     adjacency: Adjacency = Adjacency.ADD_REMOVE
     rows: int | None = None
     rows_per_person: int = 1
+    sites_per_person: int = 1
     knowledge: Knowledge = field(default_factory=Knowledge)
     unconfirmed: tuple[str, ...] = ()
 
@@ -231,11 +236,12 @@ class Schema:
         self.knowledge.check(self.names)
 
     def _check_adjacency(self) -> None:
-        if _not_whole(self.rows_per_person) or self.rows_per_person < 1:
-            raise SchemaError(
-                f"rows_per_person = {self.rows_per_person!r}; it must be a whole number of at "
-                f"least 1: the most rows that one person can own"
-            )
+        for key, what in PER_PERSON.items():
+            most = getattr(self, key)
+            if _not_whole(most) or most < 1:
+                raise SchemaError(
+                    f"{key} = {most!r}; it must be a whole number of at least 1: {what}"
+                )
         if self.adjacency is Adjacency.REPLACE_ONE and self.rows is None:
             raise SchemaError(
                 'adjacency "replace-one" needs rows = N, the public number of rows; '

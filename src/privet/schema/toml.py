@@ -10,6 +10,7 @@ from privet.errors import SchemaError
 from privet.graph.knowledge import Knowledge
 from privet.schema.model import (
     MOST_LEVELS,
+    PER_PERSON,
     Adjacency,
     Column,
     Schema,
@@ -26,6 +27,7 @@ SCHEMA_KEYS = (
     "adjacency",
     "rows",
     "rows_per_person",
+    "sites_per_person",
     "unconfirmed",
     "columns",
     "knowledge",
@@ -40,7 +42,7 @@ HEADER = """\
 NOTES = {
     "adjacency": "neighbours differ by one person: added or removed, or replaced",
     "rows": "the public number of rows",
-    "rows_per_person": "the most rows that one person can own",
+    **PER_PERSON,
     "unconfirmed": "delete an entry once you know that it is public knowledge",
 }
 READ = "read from the data"
@@ -65,7 +67,7 @@ def schema_from_dict(document: Mapping[str, Any]) -> Schema:
         columns=tuple(_column(name, body) for name, body in columns.items()),
         adjacency=_adjacency(document.get("adjacency", Adjacency.ADD_REMOVE.value)),
         rows=document.get("rows"),
-        rows_per_person=document.get("rows_per_person", 1),
+        **{key: document.get(key, 1) for key in PER_PERSON},
         knowledge=_knowledge(document.get("knowledge", {})),
         unconfirmed=tuple(unconfirmed),
     )
@@ -176,6 +178,8 @@ def schema_to_dict(schema: Schema) -> dict[str, Any]:
     if schema.rows is not None:
         document["rows"] = schema.rows
     document["rows_per_person"] = schema.rows_per_person
+    if schema.sites_per_person != 1:
+        document["sites_per_person"] = schema.sites_per_person
     if schema.unconfirmed:
         document["unconfirmed"] = list(schema.unconfirmed)
     document["columns"] = {column.name: _column_to_dict(column) for column in schema.columns}

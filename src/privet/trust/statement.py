@@ -35,9 +35,11 @@ class Cap:
 @dataclass(frozen=True, kw_only=True)
 class Statement:
     """``delta`` is the whole one of the promise; the spent one is what was used of it, and
-    ``spent`` its amount in the currency of the run."""
+    ``spent`` its amount in the currency of the run. ``people`` is a random public number for the
+    people of the data set, the same for all its runs."""
 
     run: str
+    people: str | None
     method: str
     epsilon: float
     delta: float
@@ -55,6 +57,7 @@ def of_run(run: Run, account: Account, *, durable: bool) -> Statement:
     tested = run.test_delta - run.test_delta_left
     return Statement(
         run=run.id,
+        people=account.people,
         method=run.method,
         epsilon=run.epsilon,
         delta=run.promised_delta,

@@ -392,7 +392,7 @@ def test_the_first_charge_brings_an_old_file_up_to_date(old: Path) -> None:
     assert version(old) == 1 and Ledger(old).account("people") == account  # a refusal costs nothing
     with begin(Ledger(old), 0.25, 0, 0) as run:
         run.spend(TENTH, what="question")
-    assert version(old) == 3
+    assert version(old) == 4
     book = Ledger(old)
     book.grant("people", epsilon=2, test_delta=1e-6)
     with begin(book) as run:
@@ -594,6 +594,6 @@ def test_a_newer_file_is_still_refused(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     begin(Ledger(path))
     with sqlite3.connect(path) as db:
-        db.execute("PRAGMA user_version = 4")
-    with pytest.raises(LedgerError, match=r"newer Privet \(format 4, this one reads 3\)"):
+        db.execute("PRAGMA user_version = 5")
+    with pytest.raises(LedgerError, match=r"newer Privet \(format 5, this one reads 4\)"):
         Ledger(path)

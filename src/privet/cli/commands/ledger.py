@@ -156,6 +156,7 @@ def _facts(account: Account) -> dict[str, Any]:
         "test_delta": float(account.test_delta),
         "test_delta_left": float(account.test_delta_left),
         "unit": account.unit,
+        "people": account.people,
         "spent_epsilon": None if account.beyond_price else account.spent_epsilon,
         "left_epsilon": account.left_epsilon,
         "runs": [_run_facts(run) for run in account.runs],

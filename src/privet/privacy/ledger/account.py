@@ -132,11 +132,13 @@ class Account:
     """A data set's cap and all that was charged to it.
 
     ``unit`` is what one person can change, as the first run said it; before that it is None.
+    ``people`` is a random public number for its people, drawn once.
     """
 
     dataset: str
     budget: Budget
     unit: str | None
+    people: str | None = None
     runs: tuple[RunRecord, ...]
 
     @property

@@ -48,7 +48,9 @@ from privet.privacy.ledger.store import (
     connect,
     default_path,
     explained,
+    new_people,
     one_cap,
+    people_of,
     unite,
 )
 from privet.schema.names import name_key
@@ -337,6 +339,7 @@ def _read(db: sqlite3.Connection, names: Sequence[str]) -> Account:
             epsilon=Fraction(epsilon), delta=Fraction(delta), test_delta=Fraction(test_delta)
         ),
         unit=unit,
+        people=people_of(db, names[0]),
         runs=tuple(_record(db, row) for row in rows),
     )
 
@@ -373,9 +376,9 @@ def _set_cap(db: sqlite3.Connection, dataset: str, cap: Budget) -> None:
             f"the data set is named {dataset!a}, but it needs a name that can be seen to have a "
             f"budget; give one in the schema"
         )
-    values = (dataset, str(cap.epsilon), str(cap.delta), str(cap.test_delta))
+    values = (dataset, str(cap.epsilon), str(cap.delta), str(cap.test_delta), new_people())
     db.execute(
-        "INSERT INTO caps (dataset, epsilon, delta, test_delta) VALUES (?, ?, ?, ?)"
+        "INSERT INTO caps (dataset, epsilon, delta, test_delta, people) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (dataset) DO UPDATE SET epsilon = excluded.epsilon,"
         " delta = excluded.delta, test_delta = excluded.test_delta",
         values,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,12 +14,12 @@ from pathlib import Path
 from privet.errors import LedgerError
 from privet.schema.names import name_key
 
-FORMAT = 3
+FORMAT = 4
 BUSY_SECONDS = 5.0
 Cap = tuple[str, str, str, str | None]  # epsilon, delta, test_delta, unit
 TABLES = (
     "CREATE TABLE caps (dataset TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL,"
-    " unit TEXT, test_delta TEXT NOT NULL DEFAULT '0')",
+    " unit TEXT, test_delta TEXT NOT NULL DEFAULT '0', people TEXT)",
     "CREATE TABLE runs (id TEXT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES caps (dataset),"
     " started TEXT NOT NULL, method TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,"
     " budget TEXT NOT NULL, state TEXT NOT NULL, test_delta TEXT NOT NULL DEFAULT '0')",
@@ -32,13 +33,16 @@ TABLES = (
 # is read as it is, through views that hide its tables and live in this connection only.
 # Formats 1 and 2 may have several caps for one data set, under names that look alike. All are
 # read as one (``alike``) and made one by the first transaction that writes (``unite``).
+# Formats 1 to 3 have no number for the people of a data set; that same transaction draws them.
 FROM_1 = (
     "ALTER TABLE caps ADD COLUMN test_delta TEXT NOT NULL DEFAULT '0'",
     "ALTER TABLE runs ADD COLUMN test_delta TEXT NOT NULL DEFAULT '0'",
     "ALTER TABLE entries ADD COLUMN test_delta TEXT NOT NULL DEFAULT '0'",
 )
+FROM_3 = ("ALTER TABLE caps ADD COLUMN people TEXT",)
+VIEWS_OF_3 = ("CREATE TEMP VIEW caps AS SELECT *, rowid, NULL AS people FROM main.caps",)
 VIEWS_OF_1 = (
-    "CREATE TEMP VIEW caps AS SELECT *, rowid, '0' AS test_delta FROM main.caps",
+    "CREATE TEMP VIEW caps AS SELECT *, rowid, '0' AS test_delta, NULL AS people FROM main.caps",
     "CREATE TEMP VIEW runs AS SELECT *, rowid, '0' AS test_delta FROM main.runs",
     "CREATE TEMP VIEW entries AS SELECT *, '0' AS test_delta FROM main.entries",
 )
@@ -70,12 +74,13 @@ def check_format(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version == FORMAT:
         return
-    if version in (1, 2):
-        if version == 1:
-            for statement in FROM_1 if write else VIEWS_OF_1:
-                db.execute(statement)
+    if 1 <= version < FORMAT:
+        new, seen = (FROM_1, VIEWS_OF_1) if version == 1 else ((), VIEWS_OF_3)
+        for statement in (*new, *FROM_3) if write else seen:
+            db.execute(statement)
         if write:
             unite(db)
+            _number_people(db)
             db.execute(f"PRAGMA user_version = {FORMAT}")
         return
     if version > FORMAT:
@@ -109,6 +114,23 @@ def one_cap(caps: Sequence[Cap]) -> Cap:
     epsilon, delta, tests = (str(min(map(Fraction, part))) for part in parts)
     units = dict.fromkeys(cap[3] for cap in caps if cap[3] is not None)
     return epsilon, delta, tests, " and ".join(units) or None
+
+
+def new_people() -> str:
+    """A number for the people of one data set: random, public, and never changed. It says nothing
+    about them, but two results that carry it are about the same people."""
+    return secrets.token_hex(16)
+
+
+def people_of(db: sqlite3.Connection, name: str) -> str | None:
+    """Their number; None in an old file that nobody has written to since."""
+    found = db.execute("SELECT people FROM caps WHERE dataset = ?", (name,)).fetchone()
+    return None if found is None else found[0]
+
+
+def _number_people(db: sqlite3.Connection) -> None:
+    for (name,) in db.execute("SELECT dataset FROM caps WHERE people IS NULL").fetchall():
+        db.execute("UPDATE caps SET people = ? WHERE dataset = ?", (new_people(), name))
 
 
 def caps_of(db: sqlite3.Connection, names: Sequence[str]) -> list[Cap]:

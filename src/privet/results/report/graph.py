@@ -34,6 +34,7 @@ def report(found: Discovery) -> str:
         section("The graph", str(found.plot()) + _reading(found.graph)),
         section("How sure each edge is", _edges(found.graph) + paragraphs(found.notes)),
         _agreement(found),
+        _sites(found),
         section("What is promised", promise(found.certificate)),
         _plan(found.evidence, found.certificate),
         section("How it was made", _made(found)),
@@ -90,6 +91,27 @@ def _agreement(found: Discovery) -> str:
     )
 
 
+def _sites(found: Discovery) -> str:
+    """Which edges rest on one site alone, if several have sent evidence."""
+    if found.sites is None:
+        return ""
+    rest = (
+        (f'{safe(r.a)} <span class="mark">{safe(r.mark)}</span> {safe(r.b)}', safe(r.said()))
+        for r in found.sites.edges
+    )
+    parts = (
+        (safe(s.label), str(s.releases), str(s.triples), str(s.abstained)) for s in found.sites
+    )
+    body = table(("edge", "without one site"), rest) if found.sites.edges else ""
+    return section(
+        "What each site adds",
+        body
+        + table(("site", "releases", "triples", "triples of others that it did not measure"), parts)
+        + '<p class="soft">The search was made again without each site in turn. An edge that rests '
+        "on one site alone is as good as that site's numbers.</p>",
+    )
+
+
 def _edge(edge: Edge) -> tuple[str, str, str]:
     mark = f'<span class="mark">{safe(edge.mark)}</span>'
     origin = ' <span class="soft">from pairs</span>' if edge.origin == "pairs" else ""
@@ -113,6 +135,8 @@ def _plan(saved: Saved, certificate: Mapping[str, Any]) -> str:
     """What this budget could have shown, for about as many rows as the evidence says."""
     if certificate.get("trust") == "local":
         return _local_plan(saved)
+    if certificate.get("trust") == "sites":  # each has a noise of its own
+        return ""
     rows = about_rows(saved)
     if not certificate["private"] or rows is None:
         return ""

@@ -70,6 +70,11 @@ def badge(certificate: Mapping[str, Any]) -> str:
             f'<span class="badge good">private before it was sent: epsilon '
             f"{certificate['epsilon']:g} for each person</span>"
         )
+    if certificate.get("trust") == "sites":
+        return (
+            f'<span class="badge good">private at each of {len(certificate["sites"])} sites: '
+            f"epsilon {certificate['epsilon']:.6g}, delta {certificate['delta']:g}</span>"
+        )
     return (
         f'<span class="badge good">differentially private: epsilon {certificate["epsilon"]:g}, '
         f"delta {certificate['delta']:g}</span>"
@@ -86,7 +91,7 @@ def promise(certificate: Any) -> str:
     if certificate["assumptions"]:
         items = "".join(f"<li>{safe(assumed)}</li>" for assumed in certificate["assumptions"])
         body += f"<p>It holds if:</p><ul>{items}</ul>"
-    if certificate.get("trust") == "local":  # nothing was asked here
+    if certificate.get("trust") in ("local", "sites"):  # nothing was asked here
         return body
     questions = (
         (

@@ -1,0 +1,71 @@
+"""The front door for several sites: what each has measured for itself; out comes one graph.
+
+Each site has run ``discover`` with a ``site``, and has sent its evidence.json. No rows are read
+here and nothing is spent. All checks are made from the files alone (``results/joint.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from privet.api.checks import read_schema
+from privet.api.discover import search
+from privet.api.evidence import check_searchable, open_evidence
+from privet.arrays import OnStep
+from privet.methods import catalogue
+from privet.methods.options import Settings, make_settings
+from privet.options.option import say_nothing
+from privet.results.discovery import Discovery
+from privet.results.joint import Sent, combined
+from privet.results.saved import Saved
+from privet.results.sites import sites_of
+from privet.schema.model import Schema
+
+
+def combine(
+    *evidence: Saved | str | Path,
+    schema: Schema | str | Path | None = None,
+    method: str | Sequence[str] = "auto",
+    on_step: OnStep | None = None,
+    **options: Any,
+) -> Discovery:
+    """The causal graph of several sites, from the evidence that each has sent.
+
+    ``evidence`` are files (or the ``.evidence`` of results), one of each site, made by
+    ``discover(..., site="hospital-a")``. The columns of all must be the same. A ``schema`` brings
+    the knowledge of what may cause what, if the sites do not agree on it. ``method`` and
+    ``options`` are those of ``discover``.
+
+    The search is made again without each site in turn (``.sites``), so that one sees which edges
+    rest on one site alone.
+    """
+    settings = make_settings(on_step=on_step, **options)
+    sent = [_opened(one, place) for place, one in enumerate(evidence, 1)]
+    saved = combined(sent, None if schema is None else read_schema(schema))
+    check_searchable(saved, settings)
+    found = search(saved, settings, method=method)
+    return _without_each(found, settings)
+
+
+def _opened(evidence: Saved | str | Path, place: int) -> Sent:
+    saved = open_evidence(evidence)
+    return Sent(
+        origin=f"evidence {place}" if isinstance(evidence, Saved) else str(evidence), saved=saved
+    )
+
+
+def _without_each(found: Discovery, settings: Settings) -> Discovery:
+    """The result, with what the search finds when one site is left out."""
+    saved, chosen = found.evidence, catalogue.get(found.method)
+    quick = replace(settings, replicas=0, on_step=say_nothing)
+    labels = [str(site.certificate["site"]) for site in saved.sites]
+    without = {}
+    for i, label in enumerate(labels):
+        settings.on_step(f"searching without {label}", i / len(labels))
+        kept = tuple(release for release in saved.releases if release.site != label)
+        without[label] = chosen.search(saved.schema, kept, quick).graph
+    sites = sites_of(saved, found.graph, without)
+    return replace(found, sites=sites, notes=(*found.notes, *sites.notes()))

@@ -1,0 +1,92 @@
+"""``privet combine``: one graph from what several sites have measured for themselves."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from privet.arrays import OnStep
+from privet.cli.graphs import as_json, methods_of, print_agreement, print_edges
+from privet.cli.results import add_option, add_output, progress
+from privet.cli.show import (
+    Subparsers,
+    command,
+    console,
+    print_json,
+    print_promise,
+    print_warnings,
+    printable,
+    teller,
+)
+from privet.methods.options import SEARCH, Settings
+from privet.options.option import Option
+from privet.options.option import table as table_of
+
+if TYPE_CHECKING:
+    from privet.results.discovery import Discovery
+
+NO_ROWS = {"orient_pairs"}  # options of what would be asked of rows
+
+
+def add(parsers: Subparsers) -> None:
+    what = "find one causal graph from the evidence of several sites, for free"
+    parser = command(parsers, "combine", what)
+    parser.add_argument(
+        "evidence", metavar="EVIDENCE", nargs="+", help="the evidence.json of each site"
+    )
+    parser.add_argument("--output", required=True, metavar="DIR", help="folder for the results")
+    parser.add_argument(
+        "--schema", metavar="FILE", help="what may cause what, if the sites do not agree on it"
+    )
+    search = parser.add_argument_group("search")
+    search.add_argument("--method", metavar="NAME", help="see `privet methods` (as the sites)")
+    search.add_argument("--methods", metavar="A,B,…", help="several, and where they agree")
+    for option in _options():
+        add_option(search, option)
+    add_output(parser)
+    parser.set_defaults(run=run)
+
+
+def _options() -> list[Option]:
+    return [o for o in table_of(Settings) if o.group == SEARCH and o.name not in NO_ROWS]
+
+
+def run(args: argparse.Namespace) -> None:
+    from privet.results.folder import Stage
+
+    stage = Stage(args.output, force=args.force, command="combine", on_note=teller(args))
+    with stage, progress(args) as on_step:
+        found = _ask(args, on_step)
+        files = found.write(stage)
+    if not args.quiet:
+        print_warnings(found.certificate.warnings)
+    if args.json:
+        print_json(as_json(found, files))
+    elif not args.quiet:
+        _print(found)
+        print_promise(found.certificate, files, None)
+
+
+def _ask(args: argparse.Namespace, on_step: OnStep) -> Discovery:
+    from privet.api.combine import combine
+
+    return combine(
+        *args.evidence,
+        schema=args.schema,
+        method=methods_of(args),
+        on_step=on_step,
+        **{option.name: getattr(args, option.name) for option in _options()},
+    )
+
+
+def _print(found: Discovery) -> None:
+    out = console()
+    if found.graph.edges and found.sites is not None:
+        rest = [line.said() for line in found.sites.edges]
+        print_edges(found.graph.edges, rest, heading="if one site is left out")
+    else:
+        out.print("No edge stands out of the noise of these sites.")
+    for note in found.notes:
+        out.print(printable(note), soft_wrap=True)
+    if found.others:
+        print_agreement(found)

@@ -1,0 +1,73 @@
+"""What ``discover`` and ``combine`` share: how methods are named, and a graph on the terminal."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privet.cli.show import console, number, rows, table
+from privet.errors import MethodError
+from privet.graph.graph import Edge
+
+if TYPE_CHECKING:
+    from privet.results.discovery import Discovery
+
+
+def methods_of(args: argparse.Namespace) -> str | list[str]:
+    if args.methods is None:
+        return "auto" if args.method is None else args.method
+    if args.method is not None:
+        raise MethodError(
+            f"--method {args.method} was given with --methods {args.methods}; leave one of the "
+            f"two away"
+        )
+    return [name.strip() for name in args.methods.split(",") if name.strip()]
+
+
+def as_json(found: Discovery, files: tuple[Path, ...]) -> dict[str, Any]:
+    import json
+    from dataclasses import asdict
+
+    from privet.graph.formats.files import to_json
+
+    result: dict[str, Any] = {
+        "graph": json.loads(to_json(found.graph)),
+        "certificate": dict(found.certificate),
+        "files": {path.name: str(path) for path in files},
+    }
+    if found.notes:
+        result["notes"] = list(found.notes)
+    if found.others:
+        result["others"] = {o.method: json.loads(to_json(o.graph)) for o in found.others}
+        result["agreement"] = [asdict(line) for line in found.agreement()]
+    return result
+
+
+def print_edges(edges: Sequence[Edge], more: Sequence[str] = (), *, heading: str = "") -> None:
+    """The surest first; ``more`` is one further cell for each, under a heading of its own."""
+    figures = ("confidence", "of its mark")
+    made = table("edge", "", "", *figures, *([heading] if more else []), right=figures)
+    cells = dict(zip(edges, more, strict=True)) if more else {}
+    for e in sorted(edges, key=lambda e: -(e.confidence or 0.0)):
+        sure = (number(e.confidence, 2), number(e.arrow_confidence, 2))
+        rows(made, (e.source, e.mark, e.target, *sure, *([cells[e]] if more else [])))
+    console().print(made)
+
+
+def print_agreement(found: Discovery) -> None:
+    """How each method marks each pair that some method joins."""
+    methods = [found.method, *(other.method for other in found.others)]
+    made = table("pair", "", *methods, "joined by")
+    lines = found.agreement()
+    for line in lines:
+        rows(made, (line.a, line.b, *line.marks, f"{line.joined} of {len(methods)}"))
+    out = console()
+    out.print(made)
+    same = sum(line.unanimous for line in lines)
+    out.print(
+        f"All {len(methods)} methods searched the same evidence; of {len(lines)} pairs that some "
+        f"method joins they mark {same} alike. The graph above is that of {methods[0]}.",
+        soft_wrap=True,
+    )

@@ -1,0 +1,79 @@
+"""The words of a promise to people in a table, and of what it assumes."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING
+
+from privet.privacy.ledger.conversion import shorten
+from privet.schema.model import CHOICE, MOST_ROWS, Adjacency, Schema
+
+
+def promise(schema: Schema, epsilon: float, delta: float) -> str:
+    rows = schema.rows_per_person
+    owner = "any one person" if rows == 1 else f"any one person, who has at most {rows} rows,"
+    change = (
+        "is in the data or not"
+        if schema.adjacency is Adjacency.ADD_REMOVE
+        else "has given these data or any others"
+    )
+    beyond = f", plus {delta:g}" if delta else ""
+    return (
+        f"Whether {owner} {change} changes the probability of anything that can be concluded "
+        f"from these results by at most {factor(epsilon)} (epsilon {epsilon:g}){beyond}."
+    )
+
+
+def factor(epsilon: float) -> str:
+    try:
+        return f"a factor of {shorten(math.exp(epsilon), ROUND_CEILING):g}"
+    except OverflowError:
+        return "a factor too large to mean anything"
+
+
+def _fact(fact: str) -> str:
+    return "the choice of columns" if fact == CHOICE else f"the schema's {fact}"
+
+
+def at_most(sites: int) -> str:
+    """How often one person is counted where the results of several sites are put together."""
+    if sites == 1:
+        return "no person is at more than one of the sites whose results are put together"
+    return (
+        f"no person is at more than {sites} of the sites whose results are put together; who is at "
+        f"several is promised what the joint certificate says, which is less than this one does"
+    )
+
+
+def unconfirmed(schema: Schema) -> list[str]:
+    return [
+        f"{_fact(fact)} is public knowledge: it was read from the data and nobody has confirmed it"
+        for fact in schema.unconfirmed
+    ]
+
+
+def assumptions(schema: Schema, durable: bool, site: str | None = None) -> list[str]:
+    rows = schema.rows_per_person
+    found = unconfirmed(schema)
+    found += [
+        f"everything {'else ' if found else ''}in the schema (columns, kinds, levels, bounds, "
+        f"knowledge) was known without looking at the rows",
+        f"no person has more than {rows} row{'s' if rows > 1 else ''} in the table; a row is a "
+        f"parsed record; the table has at most {MOST_ROWS} rows",
+        f"the name {schema.name!r} stands for this table, and whatever else is released about "
+        f"the same people is charged under the same name in the same ledger",
+        "whoever runs Privet may see the rows, and the computer, its storage and its libraries "
+        "do what they should; what an onlooker could learn from running time, memory or power "
+        "is not covered",
+    ]
+    if schema.adjacency is Adjacency.REPLACE_ONE:
+        found.insert(
+            -2,
+            f"the number of rows, {schema.rows}, is public knowledge (if the table has another "
+            "number, answers may be wrong, but the promise holds)",
+        )
+    if site is not None:
+        found.append(at_most(schema.sites_per_person))
+    if not durable:
+        found.append("nothing else is released about these people: this ledger was in memory only")
+    return found
