@@ -26,7 +26,7 @@ from privet.graph.metrics import compare
 from privet.networks import load
 from privet.networks.sites import sites_of
 
-# Skeleton / directed F1 that a prototype had (5 x 20,000 rows, epsilon 1): alike, and all different.
+# Skeleton / directed F1 that a prototype had, for sites that are alike or all different.
 AIMS = {
     ("sachs", "none"): "1.00 / 1.00",
     ("survey", "none"): "1.00 / 0.94",
@@ -41,12 +41,11 @@ SHOWN = ("apart", "one place", "alone")
 
 
 def one(name: str, differ: str, seed: int, rows: int, sites: int, epsilon: float) -> dict[str, Any]:
-    os.nice(10)
     model = load(name)
     schema, truth = model.schema(), model.graph()
     made = sites_of(model, sites, differ=differ, seed=seed)
     data = [columns_of(model, site.sample(rows)) for site in made]
-    asked = {"epsilon": epsilon, "delta": 1e-6, "ledger": ":memory:"}
+    asked: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-6, "ledger": ":memory:"}
     start = time.process_time()
     alone = [
         privet.discover(table, schema, site=site.name, **asked)
@@ -87,6 +86,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--name", default="federated")
     asked = parser.parse_args()
+    os.nice(10)
     jobs = [
         (name, differ, seed, asked.rows, asked.sites, asked.epsilon)
         for seed in range(1, asked.runs + 1)
