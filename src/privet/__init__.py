@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from privet.graph.graph import Edge, Graph
     from privet.graph.knowledge import Knowledge
     from privet.graph.metrics import compare
-    from privet.methods.plan import plan
+    from privet.methods.plan import plan, plan_sites
     from privet.networks.simulate import simulate, simulate_random
     from privet.pairs.way import Orientation
     from privet.privacy.ledger.book import Ledger
@@ -55,6 +55,7 @@ __all__ = [
     "load_graph",
     "orient",
     "plan",
+    "plan_sites",
     "save_graph",
     "simulate",
     "simulate_random",
@@ -79,6 +80,7 @@ _HOME = {
     "load_graph": "graph.formats.files:load",
     "orient": "api.orient:orient",
     "plan": "methods.plan:plan",
+    "plan_sites": "methods.plan:plan_sites",
     "save_graph": "graph.formats.files:save",
     "simulate": "networks.simulate:simulate",
     "simulate_random": "networks.simulate:simulate_random",

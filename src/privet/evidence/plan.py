@@ -7,15 +7,20 @@ schema, ε and δ fix. Uneven margins see less. Order 0 is planned with the firs
 budget; orders 1 and 2 with what the second half adds if about a dozen triples per column are
 measured. Where the table of all columns is measured instead, every order is planned with its
 noise. For numeric columns the same is said of correlations, with Fisher's z.
+
+Of several sites, each with rows and noise of its own, both add up where one effect is common to
+all; and where each has an effect of its own, Bayes factors are multiplied
+(``independence/joint.py``). The judge takes the mean of the two factors, so that either alone must
+be twice as large.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from math import inf, log, sqrt
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +32,7 @@ from privet.privacy.ledger.conversion import Number, budget_for
 from privet.schema.model import Schema
 
 POWER = 0.8
+DRAWS = 20_000  # of factors, to find the law of their product
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +57,32 @@ class Plan:
     warnings: tuple[str, ...] = ()
 
 
-# Which effects show at each order: of a schema, about so many rows, epsilon and delta.
-Lines = Callable[[Schema, int, Number, Number], tuple[PlanLine, ...]]
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How what tables say is put together: the rows of ``pooled`` tables are read as one, with
+    ``noise`` times the variance of one table's noise; so many ``factors`` are multiplied, and the
+    result is the mean of so many (``averaged``), the others of which may say nothing."""
+
+    pooled: int = 1
+    noise: float = 1.0
+    factors: int = 1
+    averaged: int = 1
 
 
-def table_lines(schema: Schema, rows: int, epsilon: Number, delta: Number) -> tuple[PlanLine, ...]:
+ALONE = Reading()
+
+
+class Lines(Protocol):
+    """Which effects show at each order: of a schema, about so many rows, epsilon and delta."""
+
+    def __call__(
+        self, schema: Schema, rows: int, epsilon: Number, delta: Number, reading: Reading = ALONE
+    ) -> tuple[PlanLine, ...]: ...
+
+
+def table_lines(
+    schema: Schema, rows: int, epsilon: Number, delta: Number, reading: Reading = ALONE
+) -> tuple[PlanLine, ...]:
     levels = sorted(column.cardinality for column in schema.columns)
     shapes = Counter(combinations(levels, 2))
     level = default_level(len(levels))
@@ -68,7 +95,7 @@ def table_lines(schema: Schema, rows: int, epsilon: Number, delta: Number) -> tu
     lines = []
     for order, noises in enumerate(orders[: len(schema.columns) - 1]):
         effects = [
-            _smallest_v(r, c, rows, noise, level)
+            _smallest_v(r, c, rows, noise, level, reading)
             for (r, c), noise in zip(shapes, noises, strict=True)
         ]
         every = np.repeat(effects, list(shapes.values()))
@@ -86,24 +113,35 @@ def _line(order: int, what: str, effects: NDArray[np.float64]) -> PlanLine:
     )
 
 
-def _smallest_v(r: int, c: int, rows: int, noise: float, level: float) -> float:
+def _smallest_v(r: int, c: int, rows: int, noise: float, level: float, reading: Reading) -> float:
     """The smallest Cramér's V of an r x c table that the Bayes-factor test finds."""
-    spread = 1 + noise * r * c / rows
+    rows = rows * reading.pooled
+    spread = 1 + reading.noise * noise * r * c / rows
     gains = np.array(EFFECTS) ** 2 * rows / spread
-    needed = noncentrality((r - 1) * (c - 1), gains, level)
+    needed = _shift((r - 1) * (c - 1), gains, level, reading)
     return sqrt(needed * spread / rows / (min(r, c) - 1))
 
 
-def moment_lines(schema: Schema, rows: int, epsilon: Number, delta: Number) -> tuple[PlanLine, ...]:
-    noise = planned_noise(schema, rows, budget_for(epsilon, delta))
+def moment_lines(
+    schema: Schema, rows: int, epsilon: Number, delta: Number, reading: Reading = ALONE
+) -> tuple[PlanLine, ...]:
+    rows = rows * reading.pooled
+    noise = reading.noise * planned_noise(schema, rows, budget_for(epsilon, delta))
     spread = 1 + 2 / len(schema.columns)  # moments are taken of directions
     lines = []
     for order in range(min(3, len(schema.columns) - 1)):
         variance = spread / max(rows - order - 3, 1) + noise
         level = default_level(len(schema.columns))
-        needed = noncentrality(1, np.array(EFFECTS) ** 2 / variance, level)
+        needed = _shift(1, np.array(EFFECTS) ** 2 / variance, level, reading)
         lines.append(_line(order, "correlation", np.tanh([sqrt(needed * variance)])))
     return tuple(lines)
+
+
+def _shift(freedom: int, gains: NDArray[np.float64], level: float, reading: Reading) -> float:
+    level /= reading.averaged
+    if reading.factors == 1:
+        return noncentrality(freedom, gains, level)
+    return _shift_of_each(freedom, gains, level, reading.factors)
 
 
 def noncentrality(freedom: int, gains: NDArray[np.float64], level: float) -> float:
@@ -113,8 +151,7 @@ def noncentrality(freedom: int, gains: NDArray[np.float64], level: float) -> flo
     from scipy.stats import ncx2
 
     def excess(statistic: float) -> float:
-        terms = 0.5 * (statistic * gains / (1 + gains) - freedom * np.log1p(gains))
-        return float(np.logaddexp.reduce(terms) - log(len(gains)) - log(1 / level))
+        return float(_log_bayes(np.array(statistic), freedom, gains)) - log(1 / level)
 
     top = 10.0 * freedom + 100.0
     while excess(top) < 0:
@@ -127,3 +164,34 @@ def noncentrality(freedom: int, gains: NDArray[np.float64], level: float) -> flo
         return float(ncx2.sf(threshold, freedom, shift)) - POWER
 
     return float(brentq(lack, 1e-9, 10.0 * threshold + 100.0))
+
+
+def _shift_of_each(freedom: int, gains: NDArray[np.float64], level: float, factors: int) -> float:
+    """The same for the product of so many independent factors, each with this shift of its own.
+    The law of the product is drawn, with the same numbers each time."""
+    from scipy.optimize import brentq
+
+    rng = np.random.default_rng(factors)
+    size = max(400, DRAWS // factors), factors
+    ahead, beside = rng.standard_normal(size), np.zeros(size)
+    if freedom > 1:
+        beside = rng.chisquare(freedom - 1, size)
+
+    def excess(shift: float) -> float:
+        logs = _log_bayes((ahead + sqrt(shift)) ** 2 + beside, freedom, gains).sum(axis=1)
+        return float(np.quantile(logs, 1 - POWER)) - log(1 / level)
+
+    top = 1.0
+    while excess(top) < 0:
+        top *= 4.0
+        if top > 1e12:
+            return inf
+    return float(brentq(excess, 0.0, top, rtol=1e-4))
+
+
+def _log_bayes(
+    statistic: NDArray[np.float64], freedom: int, gains: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Of chi-square statistics: the mean over the effects that are thought possible."""
+    terms = 0.5 * (statistic[..., None] * gains / (1 + gains) - freedom * np.log1p(gains))
+    return np.asarray(np.logaddexp.reduce(terms, axis=-1) - log(len(gains)))

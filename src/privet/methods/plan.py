@@ -5,21 +5,88 @@ Its source of evidence says which effects show (``evidence/plan.py``). Touches n
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import log
 
 import numpy as np
 from scipy.optimize import brentq
 
 from privet.errors import BudgetError, MethodError
-from privet.evidence.plan import Plan
+from privet.evidence.plan import ALONE, Plan, PlanLine, Reading
 from privet.methods import catalogue
 from privet.privacy.ledger.conversion import Number, check_asked, weak_delta
 from privet.schema.model import Schema
 
 LARGEST_EPSILON = 1e4
+FEWEST_TOGETHER = 5  # sites, below which sharing noise saves too little for its trouble
 
 
-def plan(schema: Schema, rows: int, epsilon: Number, delta: Number = 1e-6) -> Plan:
+@dataclass(frozen=True, kw_only=True)
+class SitesPlan:
+    """What sites with about ``rows`` rows each will see: the lines of one ``alone``; apart, of an
+    effect that all share (``common``) and of effects of the same size that each has for itself
+    (``own``); and of all rows in one place (``central``).
+
+    ``together`` is for sites that add up shares of noise, against a coordinator and ``colluders``
+    of them, with ``noise_factor`` times the variance of one place. It is planned, but not in this
+    version; None where there are too few sites for it."""
+
+    method: str
+    sites: int
+    rows: int
+    epsilon: float
+    delta: float
+    alone: tuple[PlanLine, ...]
+    common: tuple[PlanLine, ...]
+    own: tuple[PlanLine, ...]
+    central: tuple[PlanLine, ...]
+    together: tuple[PlanLine, ...] | None
+    colluders: int
+    noise_factor: float
+    warnings: tuple[str, ...] = ()
+
+
+def plan_sites(
+    schema: Schema, rows: int, epsilon: Number, delta: Number = 1e-6, *, sites: int
+) -> SitesPlan:
+    """Which effects ``sites`` sites with about ``rows`` rows each detect with 80% power."""
+    if not isinstance(sites, int) or isinstance(sites, bool) or sites < 2:
+        raise MethodError(
+            f"sites = {sites!r}; give a whole number of at least 2, or leave it away for one table"
+        )
+    colluders = max(1, (sites - 1) // 3)
+    factor = sites / (sites - colluders)
+    alone = plan(schema, rows, epsilon, delta)
+
+    def lines(reading: Reading) -> tuple[PlanLine, ...]:
+        return plan(schema, rows, epsilon, delta, reading=reading).lines
+
+    shares = Reading(pooled=sites, noise=factor)
+    return SitesPlan(
+        method=alone.method,
+        sites=sites,
+        rows=rows,
+        epsilon=alone.epsilon,
+        delta=alone.delta,
+        alone=alone.lines,
+        common=lines(common_to(sites)),
+        own=lines(Reading(factors=sites, averaged=2)),
+        central=lines(Reading(pooled=sites)),
+        together=lines(shares) if sites >= FEWEST_TOGETHER else None,
+        colluders=colluders,
+        noise_factor=factor,
+        warnings=alone.warnings,
+    )
+
+
+def common_to(sites: int) -> Reading:
+    """One effect at all sites: rows add up, and so does the noise."""
+    return Reading(pooled=sites, noise=sites, averaged=2)
+
+
+def plan(
+    schema: Schema, rows: int, epsilon: Number, delta: Number = 1e-6, *, reading: Reading = ALONE
+) -> Plan:
     """Which effects a run on about ``rows`` rows detects with 80% power at each order."""
     check_asked(epsilon, delta)
     if rows < 1 or len(schema.columns) < 2:
@@ -34,18 +101,21 @@ def plan(schema: Schema, rows: int, epsilon: Number, delta: Number = 1e-6) -> Pl
         rows=rows,
         epsilon=float(epsilon),
         delta=float(delta),
-        lines=method.plan(schema, rows, epsilon, delta),
+        lines=method.plan(schema, rows, epsilon, delta, reading),
         warnings=weak_delta(float(delta), rows),
     )
 
 
-def epsilon_for(schema: Schema, rows: int, delta: Number, effect: float) -> float:
+def epsilon_for(
+    schema: Schema, rows: int, delta: Number, effect: float, *, reading: Reading = ALONE
+) -> float:
     """The smallest ε at which the typical pair shows ``effect`` with 80% power at order 0."""
     if not 0 < effect <= 1:
         raise BudgetError(f"the effect is {effect}; Cramér's V and correlations lie in (0, 1]")
 
     def gap(log_epsilon: float) -> float:
-        return plan(schema, rows, float(np.exp(log_epsilon)), delta).lines[0].typical - effect
+        made = plan(schema, rows, float(np.exp(log_epsilon)), delta, reading=reading)
+        return made.lines[0].typical - effect
 
     low, high = log(1e-6), log(LARGEST_EPSILON)
     if gap(high) > 0:

@@ -22,6 +22,7 @@ from privet.cli.show import (
 from privet.errors import BudgetError, DataError, MethodError
 
 if TYPE_CHECKING:
+    from privet.evidence.plan import PlanLine, Reading
     from privet.schema.model import Schema
 
 
@@ -45,6 +46,9 @@ def add(parsers: Subparsers) -> None:
     parser.add_argument(
         "--people", type=int, metavar="N", help="with --local: how many people would report"
     )
+    parser.add_argument(
+        "--sites", type=int, metavar="D", help="so many sites, with N rows each, each with noise"
+    )
     parser.add_argument("--delta", type=float, metavar="D", help="1e-6; 0 where that shows more")
     parser.add_argument(
         "--effect",
@@ -61,7 +65,9 @@ def run(args: argparse.Namespace) -> None:
     from privet.api.checks import read_schema
 
     schema = read_schema(args.schema)
-    foreign = {"rows": args.rows, "delta": args.delta} if args.local else {"people": args.people}
+    foreign = {"people": args.people}
+    if args.local:
+        foreign = {"rows": args.rows, "delta": args.delta, "sites": args.sites}
     for option, value in foreign.items():
         if value is not None:
             with_it = "was given with --local" if args.local else "is for --local only"
@@ -69,45 +75,107 @@ def run(args: argparse.Namespace) -> None:
             raise MethodError(f"--{option} {value} {with_it}; leave it away: {fix}")
     if args.local:
         _local(schema, args)
+    elif args.sites is not None:
+        _sites(schema, args)
     else:
         _central(schema, args)
 
 
-def _central(schema: Schema, args: argparse.Namespace) -> None:
+def _sites(schema: Schema, args: argparse.Namespace) -> None:
+    """What several sites see apart, beside one of them alone and all rows in one place."""
+    from privet.methods.plan import common_to, plan_sites
+
+    delta, size = _delta(schema, args), _rows(schema, args.rows)
+    made = plan_sites(schema, size, args.epsilon, delta, sites=args.sites)
+    needed, problem = _needed(schema, size, args.effect, delta, common_to(args.sites))
+    print_warnings(made.warnings)
+    known = {key: _shown(value) for key, value in asdict(made).items()}
+    if args.json:
+        print_json({**known, "epsilon_for_effect": needed})
+        return
+    ways = {
+        "one site alone": made.alone,
+        "apart, one effect": made.common,
+        "apart, own effects": made.own,
+        "one place": made.central,
+        **({} if made.together is None else {"together": made.together}),
+    }
+    out = table("given", "effect", *ways, right=tuple(ways))
+    for lines in zip(*ways.values(), strict=True):
+        rows(out, (_given(lines[0]), lines[0].what, *(_size(line.typical) for line in lines)))
+    con = console()
+    con.print(
+        f"Smallest effect in a typical pair that {made.method} finds in 8 of 10 runs, with {size} "
+        f"rows at each of {made.sites} sites, each at epsilon {args.epsilon:g}, delta {delta:g}. "
+        f"Apart: each site adds noise of its own; one effect is common to all sites, own effects "
+        f"have this size at each site but may differ in direction. One place: all rows in one hand, to compare with."
+    )
+    con.print(out)
+    if made.together is not None:
+        con.print(
+            f"Together (sites that share one noise, {made.noise_factor:.3g} times as large in "
+            f"variance as in one place, against {made.colluders} of them) is planned and not in "
+            f"this version."
+        )
+    _print_needed(args, needed, problem)
+
+
+def _delta(schema: Schema, args: argparse.Namespace) -> float:
     from privet.api.checks import check_budget_options
     from privet.api.methods import best_delta
-    from privet.methods.plan import plan
 
     check_budget_options(args.epsilon, args.delta, True)
-    delta = args.delta
-    if delta is None:
-        delta = best_delta(["auto"], schema, args.epsilon, None)
-    size = _rows(schema, args.rows)
+    if args.delta is not None:
+        return float(args.delta)
+    return best_delta(["auto"], schema, args.epsilon, None)
+
+
+def _shown(value: Any) -> Any:
+    """Lines of a plan as JSON, in which an effect that does not show is null."""
+    if not isinstance(value, tuple):
+        return value
+    return [
+        {key: None if key in FIGURES and figure > 1 else figure for key, figure in line.items()}
+        if isinstance(line, dict)
+        else line
+        for line in value
+    ]
+
+
+def _given(line: PlanLine) -> str:
+    return "nothing" if line.order == 0 else f"{line.order} column(s)"
+
+
+def _print_needed(args: argparse.Namespace, needed: float | None, problem: str) -> None:
+    if needed is not None:
+        text = f"An effect of {args.effect:g} in a typical pair needs epsilon {needed:.3g}."
+        console().print(text)
+    elif problem:
+        console().print(problem[0].upper() + problem[1:] + ".")
+
+
+def _central(schema: Schema, args: argparse.Namespace) -> None:
+    from privet.methods.plan import plan
+
+    delta, size = _delta(schema, args), _rows(schema, args.rows)
     made = plan(schema, size, args.epsilon, delta)
     needed, problem = _needed(schema, size, args.effect, delta)
     print_warnings(made.warnings)
     if args.json:
-        lines = [
-            {key: None if key in FIGURES and value > 1 else value for key, value in line.items()}
-            for line in asdict(made)["lines"]
-        ]
-        print_json({**asdict(made), "lines": lines, "epsilon_for_effect": needed})
+        known = {key: _shown(value) for key, value in asdict(made).items()}
+        print_json({**known, "epsilon_for_effect": needed})
         return
     figures = ("typical pair", "best pair", "worst pair")
     out = table("given", "effect", *figures, right=figures)
     for line in made.lines:
-        given = "nothing" if line.order == 0 else f"{line.order} column(s)"
-        rows(out, (given, line.what, *map(_size, (line.typical, line.best, line.worst))))
+        rows(out, (_given(line), line.what, *map(_size, (line.typical, line.best, line.worst))))
     con = console()
     con.print(
         f"Smallest effect that {made.method} finds in 8 of 10 runs, with {size} rows at epsilon "
         f"{args.epsilon:g}, delta {delta:g}:"
     )
     con.print(out)
-    if needed is not None:
-        con.print(f"An effect of {args.effect:g} in a typical pair needs epsilon {needed:.3g}.")
-    elif problem:
-        con.print(problem[0].upper() + problem[1:] + ".")
+    _print_needed(args, needed, problem)
 
 
 def _local(schema: Schema, args: argparse.Namespace) -> None:
@@ -171,9 +239,10 @@ def _rows(schema: Schema, given: int | None) -> int:
 
 
 def _needed(
-    schema: Schema, size: int, effect: float | None, delta: float
+    schema: Schema, size: int, effect: float | None, delta: float, reading: Reading | None = None
 ) -> tuple[float | None, str]:
     """The epsilon that the wanted effect needs, or why there is none."""
+    from privet.evidence.plan import ALONE
     from privet.methods.plan import epsilon_for
 
     if effect is None:
@@ -181,7 +250,7 @@ def _needed(
     if not 0 < effect < 1:
         raise MethodError(f"--effect is {effect!r}; give a size between 0 and 1, such as 0.1")
     try:
-        return epsilon_for(schema, size, delta, effect), ""
+        return epsilon_for(schema, size, delta, effect, reading=reading or ALONE), ""
     except BudgetError as error:
         return None, str(error)
 
