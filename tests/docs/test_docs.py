@@ -103,6 +103,7 @@ def run_in_order(document: str, folder: Path) -> int:
         ("docs/published.md", 2),
         ("docs/pairs.md", 8),
         ("docs/local.md", 7),
+        ("docs/federated.md", 6),
     ],
 )
 def test_the_examples_run(document: str, fewest: int, tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ A command asks here before it loads anything heavy, so nothing heavy is loaded h
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,11 +21,11 @@ from privet.errors import (
 )
 from privet.privacy.ledger.conversion import check_asked
 from privet.schema.model import Schema
+from privet.schema.names import SITE, SITE_RULE
 
 if TYPE_CHECKING:
     from privet.local.device.protocol import Protocol as Devices
 
-SITE = "[a-z0-9-]{1,40}"
 # What costs nothing: its flag, and why nothing that buys or reads goes with it.
 FREE: dict[str, tuple[str, type[PrivetError], str]] = {
     "evidence": (
@@ -125,10 +124,10 @@ def check_site(site: str | None, *, promised: bool = True) -> None:
     put together with its own."""
     if site is None:
         return
-    if not isinstance(site, str) or not re.fullmatch(SITE, site):
+    if not isinstance(site, str) or not SITE.fullmatch(site):
         raise DataError(
-            f"the site is {site!r}, but its label must be 1 to 40 of the letters a-z, digits and "
-            "hyphens, so that nobody mistakes it for another; choose one such as hospital-a"
+            f"the site is {site!r}, but its label {SITE_RULE}, so that nobody mistakes it for "
+            "another; choose one such as hospital-a"
         )
     if not promised:
         raise BudgetError(

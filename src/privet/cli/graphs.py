@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from privet.cli.show import console, number, rows, table
 from privet.errors import MethodError
-from privet.graph.graph import Edge
 
 if TYPE_CHECKING:
+    from privet.graph.graph import Edge
     from privet.results.discovery import Discovery
 
 

@@ -92,7 +92,8 @@ class Certificate(Mapping[str, Any]):
             lines.append("Ledger: in memory only, so later runs will not know of this one.")
         if words := self.facts.get("words"):
             lines.append(
-                f"Site {self['site']}: in the joint certificate its line must have the words {words}."
+                f"Words of this evidence: {words}. Compare them with the line of {self['site']} in "
+                f"the joint certificate."
             )
         return (*lines, *(f"Careful: {text}" for text in self.warnings))
 

@@ -19,14 +19,14 @@ from privet.errors import EvidenceError, PrivetError
 from privet.evidence.whole_table import interactions, is_whole
 from privet.graph.knowledge import Knowledge
 from privet.pairs.way import pair_of
-from privet.privacy.ledger.conversion import budget_for, currency_for
+from privet.privacy.ledger.conversion import budget_for, check_asked, currency_for
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.tables import Components
 from privet.results import certificate as certificates
 from privet.results.joint_promise import joint_certificate
 from privet.results.saved import Saved, kind
 from privet.schema.model import Adjacency, Column, Schema
-from privet.schema.names import clean_name
+from privet.schema.names import SITE, SITE_RULE, clean_name
 from privet.trust.noise import is_as_stated, price
 
 KINDS = ("tables", "moments")  # which say the same of any rows, whoever measured them
@@ -89,7 +89,10 @@ def _check_promise(each: Sent) -> None:
             f"{each.origin!r} is the evidence of several sites already; give the files that the "
             "sites themselves have sent"
         )
-    facts = certificates.of_evidence(each.saved.certificate)
+    try:
+        facts = certificates.of_evidence(each.saved.certificate)
+    except PrivetError as error:
+        raise EvidenceError(f"{each.origin!r}: {error}") from None
     if not facts.private:
         raise EvidenceError(
             f"{each.origin!r} is not private ({facts['reason']}), so it must not leave its site; "
@@ -99,6 +102,16 @@ def _check_promise(each: Sent) -> None:
         raise EvidenceError(
             f"{each.origin!r} has the trust {facts.get('trust')!r}, but only sites that hold rows "
             "(trust 'central') are put together; leave it out"
+        )
+    texts = [*facts["assumptions"], *facts.warnings]
+    try:
+        check_asked(facts["epsilon"], facts["delta"])
+    except PrivetError as error:
+        raise EvidenceError(f"{each.origin!r} promises nothing: {error}") from None
+    if not all(isinstance(text, str) for text in texts):
+        raise EvidenceError(
+            f"{each.origin!r} has a certificate that is not whole; take a fresh copy of the "
+            "evidence.json that the site's run wrote"
         )
     other = sorted(each.kinds - set(KINDS))
     if other or not each.kinds:
@@ -230,17 +243,22 @@ def _check_doubles(sent: Sequence[Sent]) -> None:
 def _check_labels(sent: Sequence[Sent]) -> None:
     for each in sent:
         facts = each.saved.certificate
-        if not facts.get("site"):
+        if facts.get("site") is None:
             raise EvidenceError(
                 f"{each.origin!r} has no site, so nobody could say which line of the joint "
                 "certificate is whose; let the site run `privet discover` with --site LABEL, such "
                 "as hospital-a"
             )
-        if not isinstance(facts["ledger"].get("people"), str):
+        if not isinstance(facts["site"], str) or not SITE.fullmatch(facts["site"]):
             raise EvidenceError(
-                f"{each.origin!r} has no people id, so nobody could see whether the same people "
-                "were measured twice; take a fresh copy of the evidence.json that the site's run "
-                "wrote"
+                f"{each.origin!r} has the site {facts['site']!r}, but a label {SITE_RULE}; let the "
+                "site run `privet discover` with --site LABEL, such as hospital-a"
+            )
+        if not all(isinstance(facts["ledger"].get(key), str) for key in ("people", "run")):
+            raise EvidenceError(
+                f"{each.origin!r} has no people id or no run, so nobody could see whether the same "
+                "people were measured twice; take a fresh copy of the evidence.json that the "
+                "site's run wrote"
             )
 
 

@@ -11,7 +11,6 @@ from privet.privacy.ledger.conversion import (
     currency_for,
     epsilon_of,
     exchange,
-    total_delta,
 )
 from privet.results.promise import at_most, factor
 from privet.results.saved import Saved, to_json
@@ -38,7 +37,7 @@ def joint_certificate(schema: Schema, sites: Sequence[Saved]) -> dict[str, Any]:
         "epsilon": epsilon,
         "delta": delta,
         "epsilon_at_one_site": alone[0],
-        "adjacency": " or ".join(dict.fromkeys(fact["adjacency"] for fact in facts)),
+        "adjacency": " or ".join(dict.fromkeys(site.schema.adjacency.value for site in sites)),
         "rows_per_person": schema.rows_per_person,
         "sites_per_person": schema.sites_per_person,
         "trust": "sites",
@@ -62,9 +61,7 @@ def at_several(sites: Sequence[Saved], most: int) -> tuple[float, float]:
     delta = max(one for _, one in promises)
     into = currency_for(delta)
     costs = [exchange(budget_for(e, d), currency_for(d), into) for e, d in promises]
-    return epsilon_of(sum(sorted(costs)[-most:], Fraction(0)), delta), total_delta(
-        delta, Fraction(0)
-    )
+    return epsilon_of(sum(sorted(costs)[-most:], Fraction(0)), delta), delta
 
 
 def _line(site: Saved) -> dict[str, Any]:

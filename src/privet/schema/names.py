@@ -1,4 +1,4 @@
-"""Names of data sets: how one is written, and when two are the same.
+"""Names of data sets and sites: how one is written, and when two are the same.
 
 A budget is kept under a name. So names that a reader cannot tell apart must be one name, or one
 data set would have two budgets.
@@ -16,6 +16,9 @@ IGNORED = re.compile(
     "\U000e0000-\U000e0fff]"
 )
 UNSEEN = ("Cf", "Cc")
+# Of a site; in these nobody mistakes one label for another.
+SITE = re.compile("[a-z0-9-]{1,40}")
+SITE_RULE = "must be 1 to 40 of the letters a-z, digits and hyphens"
 
 
 def clean_name(name: str) -> str:

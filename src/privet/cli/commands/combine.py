@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from privet.arrays import OnStep
 from privet.cli.graphs import as_json, methods_of, print_agreement, print_edges
 from privet.cli.results import add_option, add_output, progress
 from privet.cli.show import (
@@ -23,6 +22,7 @@ from privet.options.option import Option
 from privet.options.option import table as table_of
 
 if TYPE_CHECKING:
+    from privet.arrays import OnStep
     from privet.results.discovery import Discovery
 
 NO_ROWS = {"orient_pairs"}  # options of what would be asked of rows

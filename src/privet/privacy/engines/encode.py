@@ -93,7 +93,7 @@ class Encoder:
                         parts.append(plainly(self.schema.columns, cells))
                         continue
                     con = con or stack.enter_context(connection())
-                    con.register("block", {name: _spread(each) for name, each in block.items()})
+                    con.register("block", {name: spread(each) for name, each in block.items()})
                     parts.append(self._select(con, "block", wanted))
             return {name: _joined([part[name] for part in parts]) for name in wanted}
         except Exception:
@@ -104,7 +104,7 @@ class Encoder:
         names = [f"c{self.positions[column.name]}" for column in columns]
         kinds = con.execute(f"DESCRIBE SELECT {', '.join(names)} FROM {item}").fetchall()
         cells = [
-            f"{_cell(con, i, column, name, str(kind[1]))} AS v{i}"
+            f"{cell_sql(con, i, column, name, str(kind[1]))} AS v{i}"
             for i, (column, name, kind) in enumerate(zip(columns, names, kinds, strict=True))
         ]
         kept = [f"v{i} IS NOT NULL" for i, c in enumerate(columns) if c.missing == "drop"]
@@ -116,7 +116,7 @@ class Encoder:
         return dict(zip(wanted, map(np.asarray, arrays.values()), strict=True))
 
 
-def _spread(cells: NDArray[Any] | Coded) -> NDArray[Any]:
+def spread(cells: NDArray[Any] | Coded) -> NDArray[Any]:
     return cells.spread() if isinstance(cells, Coded) else cells
 
 
@@ -124,7 +124,7 @@ def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint8)
 
 
-def _cell(con: Any, i: int, column: Column, name: str, kind: str) -> str:
+def cell_sql(con: Any, i: int, column: Column, name: str, kind: str) -> str:
     """A parsed cell as SQL: its number, or the place of its spelling, or NULL for missing."""
     plain = kind.split("(")[0]
     if column.bounds is not None:
