@@ -128,8 +128,13 @@ def covariance_of(site: int, leans: bool) -> Shares:
     return np.asarray(effects.T @ np.diag(scales**2) @ effects)
 
 
+def ten_numbers() -> Schema:
+    columns = (Column(name=f"c{i}", kind="numeric", bounds=(-4, 4)) for i in range(10))
+    return Schema(name="t", columns=tuple(columns))
+
+
 def moments_of(
-    covariance: Shares, noise: float, runs: int, rng: np.random.Generator
+    covariance: Shares, noise: float, runs: int, rng: np.random.Generator, spread: float = 1.0
 ) -> MomentEvidence:
     """Noisy covariances of samples, a replica each; at this size Wishart's law is the normal."""
     root = np.linalg.cholesky(covariance)
@@ -138,13 +143,14 @@ def moments_of(
         g = rng.standard_normal((runs, 3, 3))
         return np.asarray((g + g.swapaxes(1, 2)) / sqrt(2))
 
-    errors = round_noise() / sqrt(ROWS) + sqrt(noise) * round_noise()
+    errors = round_noise() * sqrt(spread / ROWS) + sqrt(noise) * round_noise()
     return MomentEvidence(
         names=("x", "y", "z"),
         rows=float(ROWS),
         covariance=root @ (np.eye(3) + errors) @ root.T,
         metric=covariance,
         noise=noise,
+        spread=spread,
     )
 
 
@@ -155,9 +161,7 @@ def test_moments_err_with_probability_alpha_at_most(
     sites: int, epsilon: float, leans: bool
 ) -> None:
     rng, runs = np.random.default_rng((sites, int(10 * epsilon), leans)), 4000
-    columns = (Column(name=f"c{i}", kind="numeric", bounds=(-4, 4)) for i in range(10))
-    table = Schema(name="t", columns=tuple(columns))
-    noise = planned_noise(table, ROWS, budget_for(epsilon, 1e-6))
+    noise = planned_noise(ten_numbers(), ROWS, budget_for(epsilon, 1e-6))
     every = [moments_of(covariance_of(i, leans), noise, runs, rng) for i in range(sites)]
     for alpha in ALPHAS:
         margins = JointMomentJudge(tuple(every), alpha).margins(question(3))
@@ -223,14 +227,34 @@ def test_the_planned_effect_of_sites_is_found_in_eight_of_ten_runs(
     sites: int, epsilon: float
 ) -> None:
     """Up to first-order theory (0.03) and chance (1e-6). The factor that is not planned for sees
-    something as well, which no plan counts on: up to 0.06 more."""
+    something as well, which no plan counts on: up to 0.02 more."""
     runs = 4000
     made = plan_sites(ten_columns(), ROWS, epsilon, 1e-6, sites=sites)
     shared, own = made.common[0].typical, made.own[0].typical
     found = seen([shared] * sites, epsilon, runs)[0]
-    assert within(found, 0.77, 0.89, runs), found
+    assert within(found, 0.77, 0.85, runs), found
     found = seen([own if i % 2 else -own for i in range(sites)], epsilon, runs)[0]
-    assert within(found, 0.77, 0.89, runs), found
+    assert within(found, 0.77, 0.85, runs), found
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 0.2])
+@pytest.mark.parametrize("sites", [3, 20])
+def test_the_planned_correlation_of_sites_is_found_in_eight_of_ten_runs(
+    sites: int, epsilon: float
+) -> None:
+    """With the same tolerance."""
+    rng, runs, table = np.random.default_rng(sites), 4000, ten_numbers()
+    noise = planned_noise(table, ROWS, budget_for(epsilon, 1e-6))
+    made = plan_sites(table, ROWS, epsilon, 1e-6, sites=sites)
+    for line, turns in ((made.common[0], 1), (made.own[0], -1)):
+        every = []
+        for i in range(sites):
+            covariance = np.eye(3)
+            covariance[0, 1] = covariance[1, 0] = line.typical * turns**i
+            every.append(moments_of(covariance, noise, runs, rng, spread=1.2))
+        margins = JointMomentJudge(tuple(every), ALPHA).margins(question(2))
+        found = float((margins > 0).mean())
+        assert within(found, 0.77, 0.85, runs), found
 
 
 def within(found: float, low: float, high: float, runs: int) -> bool:
