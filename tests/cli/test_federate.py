@@ -58,9 +58,9 @@ def test_simulated_sites_can_be_combined(home: Path, run: Run) -> None:
     made = run("simulate", "cancer", "--sites", "2", "--rows", "3000", "--output", "rows")
     assert made.code == 0 and "site-2.csv" in made.out, made.err
     for number in (1, 2):
-        words = ("--schema", "rows/schema.toml", "--epsilon", "1", "--site", f"site-{number}")
-        words = (*words, "--ledger", f"{number}.db", "--output", f"out-{number}", "--quiet")
-        done = run("discover", f"rows/site-{number}.csv", *words)
+        asked = ("--schema", "rows/schema.toml", "--epsilon", "1", "--site", f"site-{number}")
+        kept = ("--ledger", f"{number}.db", "--output", f"out-{number}", "--quiet")
+        done = run("discover", f"rows/site-{number}.csv", *asked, *kept)
         assert done.code == 0, done.err
     files = [f"out-{number}/evidence.json" for number in (1, 2)]
     assert run("combine", *files, "--output", "joint", "--quiet").code == 0

@@ -108,7 +108,8 @@ def _sites(schema: Schema, args: argparse.Namespace) -> None:
         f"Smallest effect in a typical pair that {made.method} finds in 8 of 10 runs, with {size} "
         f"rows at each of {made.sites} sites, each at epsilon {args.epsilon:g}, delta {delta:g}. "
         f"Apart: each site adds noise of its own; one effect is common to all sites, own effects "
-        f"have this size at each site but may differ in direction. One place: all rows in one hand, to compare with."
+        f"have this size at each site but may differ in direction. One place: all rows in one "
+        f"hand, to compare with."
     )
     con.print(out)
     if made.together is not None:
