@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from itertools import permutations
 from math import log, sqrt
 from typing import Any
 
@@ -26,6 +27,8 @@ from privet.independence.tables import TableJudge
 from privet.methods import catalogue
 from privet.methods.options import make_settings
 from privet.methods.plan import plan_sites
+from privet.methods.searches import pc
+from privet.methods.sources import moments, tables
 from privet.networks import load, random_linear_gaussian
 from privet.privacy.ledger.conversion import budget_for
 from privet.privacy.queries.base import Release
@@ -363,8 +366,14 @@ def released(kind: str) -> tuple[Schema, str, tuple[Release, ...]]:
 
 @pytest.mark.parametrize("kind", ["tables", "moments"])
 def test_one_site_is_as_if_it_had_no_name(kind: str) -> None:
-    """Bit for bit: edges, confidences, number of tests."""
+    """Bit for bit: every answer, edges, confidences, number of tests."""
     schema, name, releases = released(kind)
     named = tuple(replace(release, site="hospital-a") for release in releases)
     method, settings = catalogue.get(name), make_settings(seed=3)
     assert method.search(schema, named, settings) == method.search(schema, releases, settings)
+    source = {"tables": tables.SOURCE, "moments": moments.SOURCE}[kind]
+    old, new = (source.basis(schema, r, settings, pc.PC).judge for r in (releases, named))
+    for width in (2, 3, 4):
+        questions = np.array(list(permutations(range(len(schema.names)), width)), dtype=np.intp)
+        assert np.array_equal(old.margins(questions), new.margins(questions))
+    assert np.array_equal(old.strengths(), new.strengths())
