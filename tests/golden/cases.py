@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial
+from itertools import cycle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -22,6 +24,7 @@ import numpy as np
 
 import privet
 from privet.methods import catalogue
+from privet.methods.literature import curate
 from privet.networks import network
 from privet.networks.generated import random_linear_gaussian
 from privet.pairs import way as ways
@@ -59,7 +62,11 @@ def seeded(seed: int = 7) -> dict[str, Callable[[float], Any]]:
 @contextmanager
 def repeatable() -> Iterator[None]:
     draws: dict[str, Any] = seeded()
-    with mock.patch.multiple(mechanisms, **draws):
+    coins = cycle((1, 0))
+    with (
+        mock.patch.multiple(mechanisms, **draws),
+        mock.patch.object(curate, "secrets", SimpleNamespace(randbits=lambda _bits: next(coins))),
+    ):
         yield
 
 
