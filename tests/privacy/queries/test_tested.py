@@ -33,6 +33,7 @@ from privet.privacy.queries.tables import Integers, Rows
 from privet.privacy.vault import Vault
 from privet.schema.model import Adjacency, Column, Schema
 from privet.trust.central import Central
+from tests.helpers.patience import PATIENCE
 
 FALSE_ALARM = 1e-6
 TENTH, MILLIONTH = Fraction(1, 10), Fraction(1, 10**6)
@@ -437,7 +438,7 @@ def test_a_crash_between_charge_and_answer_costs_what_was_reserved(tmp_path: Pat
     book = Ledger(tmp_path / "ledger.sqlite")
     book.create("people", epsilon=2, delta=0, test_delta=2e-6)
     here = str(Path(__file__).parents[3])
-    done = subprocess.run([sys.executable, "-c", KILLED, str(book.path), here], timeout=120)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(book.path), here], timeout=PATIENCE)
     assert done.returncode == 9
     account = book.account("people")
     assert account is not None and account.runs[0].state == "open"
