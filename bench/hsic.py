@@ -20,7 +20,7 @@ import resource, sys, time
 import numpy as np
 import privet
 from privet.networks.pairs import random_pair
-from privet.pairwise.hsic import hsic
+from privet.pairs.algorithms.hsic import hsic
 
 rows, method = int(sys.argv[1]), sys.argv[2]
 pair = random_pair("gp", rows, np.random.default_rng(1))

@@ -37,7 +37,7 @@ print(took, time.process_time(), int(peak) / 1024)
 """
 COLLECT = """
 from privet.local import Protocol
-from privet.trust.local import collect
+from privet.local.collector.collect import collect
 collect(sys.argv[1], Protocol.load(sys.argv[2]))
 """
 RANDOMIZE = """

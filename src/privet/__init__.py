@@ -11,21 +11,19 @@ Names are imported when first used, so that importing the package costs nothing.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from privet.api.discover import discover
     from privet.api.orient import orient
     from privet.errors import PrivetError
-    from privet.evidence.plan import plan
     from privet.graph.formats.files import load as load_graph
     from privet.graph.formats.files import save as save_graph
     from privet.graph.graph import Edge, Graph
     from privet.graph.knowledge import Knowledge
     from privet.graph.metrics import compare
+    from privet.methods.plan import plan
     from privet.networks.simulate import simulate, simulate_random
     from privet.pairs.way import Orientation
     from privet.privacy.ledger.book import Ledger
@@ -77,7 +75,7 @@ _HOME = {
     "draft": "schema.draft:draft",
     "load_graph": "graph.formats.files:load",
     "orient": "api.orient:orient",
-    "plan": "evidence.plan:plan",
+    "plan": "methods.plan:plan",
     "save_graph": "graph.formats.files:save",
     "simulate": "networks.simulate:simulate",
     "simulate_random": "networks.simulate:simulate_random",
@@ -104,15 +102,3 @@ def _version() -> str:
         return version("privet")
     except PackageNotFoundError:  # run from a source tree that was never installed
         return "0+unknown"
-
-
-class _Package(ModuleType):
-    """Keeps ``privet.discover`` the function: importing the file of the same name would put the
-    module in its place."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -24,7 +24,8 @@ from privet.errors import (
 )
 from privet.methods import catalogue
 from privet.privacy.ledger.book import Ledger, Run
-from privet.privacy.queries.tables import Components, Release
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.tables import Components
 from privet.results import saved as evidence_file
 from privet.results.folder import FILES, Stage
 from privet.results.report import graph as html
@@ -196,6 +197,24 @@ def test_saved_evidence_gives_the_same_graph_again(tmp_path: Path) -> None:
     assert privet.discover(evidence=first.evidence).graph == first.graph
     strict = privet.discover(evidence=first.evidence, alpha=0.001, max_order=0, seed=3)
     assert strict.certificate["options"] == {"alpha": 0.001, "max_order": 0, "seed": 3}
+
+
+def test_what_was_measured_is_heard_of_before_it_is_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once, and only if it was measured on data."""
+    heard: list[object] = []
+    method = catalogue.get("interaction-pc")
+
+    def search(*args: Any) -> Any:
+        assert len(heard) == 1
+        return method.search(*args)
+
+    monkeypatch.setattr(catalogue, "get", lambda _name: replace(method, search=search))
+    found = ask(on_measured=heard.append)
+    assert heard == [found.evidence]
+    privet.discover(evidence=found.evidence, on_measured=heard.append)
+    assert len(heard) == 1
 
 
 def test_evidence_is_neither_paid_for_nor_mixed_with_data() -> None:

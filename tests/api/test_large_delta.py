@@ -14,7 +14,7 @@ import privet
 from privet.bench import central, pairs
 from privet.cli.main import main
 from privet.errors import BudgetError
-from privet.evidence.plan import plan
+from privet.methods.plan import plan
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.ledger.conversion import weak_delta
 from privet.schema.model import Adjacency, Column, Schema

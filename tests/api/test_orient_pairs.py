@@ -17,8 +17,8 @@ from privet.errors import EvidenceError, MethodError
 from privet.pairs import edges
 from privet.pairs import way as ways
 from privet.pairs.way import Orientation
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import PairTable
-from privet.privacy.queries.tables import Release
 
 ROWS = 8000
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE

@@ -17,7 +17,7 @@ from privet.bench.pairs import Cell, Grid, Result
 from privet.errors import BudgetError, DataError, MethodError, PrivetError
 from privet.networks import tuebingen
 from privet.networks.pairs import ADDITIVE
-from privet.pairs.flip import flipped_difference, flipped_sums
+from privet.pairs.flips import flipped_difference, flipped_sums
 from privet.pairs.way import AUTO
 
 SMALL = Grid(methods=("always", "undecided"), epsilons=(1.0, 0.5), rows=(60,), pairs=8)

@@ -166,11 +166,42 @@ def test_a_stopped_search_keeps_what_was_paid_for(
         result = run(*GOOD)
     assert result.code == 130
     assert result.err.startswith("privet: stopped; epsilon ") and "was spent" in result.err
+    assert result.err.count("was spent before that") == 1
     assert [path.name for path in (home / "out").iterdir()] == ["rescued-evidence.json"]
     words = result.err.rpartition("privet discover ")[2].split()
     again = run("discover", *words)
     assert again.code == 0, again.err
     assert set(FILES) < {path.name for path in (home / "out").iterdir()}
+
+
+def test_what_was_paid_for_is_on_disk_while_it_is_searched(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No signal can be caught that kills at once, so nothing is left to an error handler."""
+    search = catalogue.get("interaction-pc").search
+    seen: list[Path] = []
+
+    def look(*args: Any) -> Any:
+        seen.extend(home.glob(".*/evidence.json"))
+        return search(*args)
+
+    change_method(monkeypatch, search=look)
+    assert run(*GOOD).code == 0
+    assert len(seen) == 1
+
+
+def test_results_that_cannot_be_written_keep_what_was_paid_for(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(_found: Any) -> Any:
+        raise KeyboardInterrupt  # a fresh one each time: notes stay on an error
+
+    monkeypatch.setattr("privet.results.report.graph.report", stop)
+    result = run(*GOOD)
+    assert result.code == 130 and result.err.count("was spent before that") == 1
+    assert [path.name for path in (home / "out").iterdir()] == ["rescued-evidence.json"]
+    again = run(*AGAIN[:2], "out/rescued-evidence.json", "--output", "again")
+    assert again.err == "privet: stopped\n"  # a search for free has spent nothing
 
 
 def test_a_stopped_measurement_says_what_was_spent(
@@ -239,13 +270,13 @@ def test_a_folder_that_fills_up_meanwhile_loses_nothing(
 def test_progress_shows_only_on_a_terminal_and_only_when_it_takes_long(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("privet.cli.commands.discover.PATIENCE", 0.0)
+    monkeypatch.setattr("privet.cli.results.PATIENCE", 0.0)
     assert run(*GOOD, "--ledger", "a.db").err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     assert "━" in run(*GOOD, "--ledger", "b.db", "--force").err
     assert run(*GOOD, "--ledger", "c.db", "--force", "--quiet").err == ""
-    monkeypatch.setattr("privet.cli.commands.discover.PATIENCE", 1e9)
+    monkeypatch.setattr("privet.cli.results.PATIENCE", 1e9)
     assert "measuring" not in run(*GOOD, "--ledger", "d.db", "--force").err
 
 

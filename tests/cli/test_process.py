@@ -58,7 +58,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed(code: str) -> None:
 
 def test_the_functions_are_not_hidden_by_the_files_of_the_same_name() -> None:
     code = (
-        "import privet, privet.discover, privet.simulate, privet.draft, privet.certificate\n"
+        "import privet, privet.api.discover, privet.networks.simulate, privet.schema.draft\n"
         "from privet.results.discovery import Discovery\n"
         "for name in privet.__all__: assert getattr(privet, name) is not None, name\n"
         "assert all(map(callable, (privet.discover, privet.simulate, privet.draft)))\n"

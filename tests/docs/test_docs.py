@@ -15,7 +15,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -182,6 +182,34 @@ def said(file: Path) -> str:
     return " ".join(docstring.partition("\n\n")[0].split())
 
 
+def search_options() -> str | None:
+    """Which option of a search may be what, and which methods use it."""
+    from privet.methods.catalogue import available
+    from privet.methods.options import Settings
+
+    return options_table(Settings, available())
+
+
+def pair_options() -> str | None:
+    from privet.pairs.options import Choices
+    from privet.pairs.way import available
+
+    return options_table(Choices, available())
+
+
+def options_table(settings: type, methods: Sequence[Any]) -> str:
+    from privet.options.option import table
+
+    lines = []
+    for option in table(settings):
+        value = f" {option.metavar}" if option.metavar else ""
+        users = [f"`{method.name}`" for method in methods if option.name in method.uses]
+        default = "" if option.default is None or option.kind == "flag" else str(option.default)
+        by = option.taken_by or ", ".join(users)
+        lines.append([f"`{option.flag}{value}`", option.help, default, option.rule, by])
+    return markdown(["option", "what it is", "default", "it must", "taken by"], lines)
+
+
 def result(name: str) -> str | None:
     """All results of one benchmark, their titles as bold lines."""
     found = [path.read_text("utf-8").strip() for path in sorted(RESULTS.glob(f"{name}*.md"))]
@@ -298,6 +326,8 @@ BENCHMARKS = sorted({path.stem for path in (ROOT / "bench").glob("*.py")} - HELP
 GENERATED: dict[tuple[str, str], Callable[[], str | None]] = {
     ("CONTRIBUTING.md", "map"): map_of_rooms,
     ("README.md", "methods"): methods_table,
+    ("docs/guide.md", "options"): search_options,
+    ("docs/pairs.md", "options"): pair_options,
     ("README.md", "accuracy"): accuracy_table,
     ("README.md", "speed"): speed_table,
     ("docs/published.md", "central"): central_tables,

@@ -33,8 +33,8 @@ from privet.methods.sources import moments
 from privet.networks import LinearGaussian, random_linear_gaussian
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.ledger.conversion import rho_for
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.moments import PAIR, SQUARE, Locations
-from privet.privacy.queries.tables import Release
 from privet.schema.model import Adjacency, Column, Schema
 from privet.trust.central import Central
 

@@ -18,8 +18,9 @@ from privet.evidence.tables import TableEvidence, components_query
 from privet.independence import chi2
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.mechanisms import Exact, Gaussian
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import GRID, contrasts, design_inverse
-from privet.privacy.queries.tables import Components, Release
+from privet.privacy.queries.tables import Components
 from privet.schema.model import Adjacency, Column, Kind, Schema
 from tests.helpers.stacks import stack
 

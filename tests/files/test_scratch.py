@@ -20,7 +20,7 @@ TABLE = 'name = "t"\n' + "".join(
 )
 RANDOMIZE = """
 import os, sys
-import privet.local.files as files
+import privet.local.device.files as files
 from privet.cli.main import main
 def stop(*_): {stop}
 files.os.replace = stop
@@ -30,7 +30,7 @@ main([*words, *sys.argv[1:]])
 KILLED = "os.kill(os.getpid(), 9)"
 STAGE = """
 import os
-from privet.output import Stage
+from privet.results.folder import Stage
 with Stage("out", force=True) as stage:
     stage.write({file!r}, "{{}}")
     os.kill(os.getpid(), 9)

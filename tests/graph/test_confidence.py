@@ -19,12 +19,13 @@ from privet.methods.basis import Listener
 from privet.methods.options import Settings
 from privet.methods.sources import tables
 from privet.networks import load
-from privet.privacy.queries.tables import Components, Release
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.tables import Components
 from privet.schema.model import Schema
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
+from privet.search.pc import collider_weights, skeleton
 from privet.search.stability import RESTARTS, replicated
-from privet.search.weighed_pc import collider_weights, skeleton
 from privet.trust.central import Central
 from tests.helpers.stacks import stack
 

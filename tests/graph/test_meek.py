@@ -15,10 +15,10 @@ from privet.graph.meek import (
     cpdag,
     extension,
     is_acyclic,
-    is_valid_cpdag,
     meek,
     vstructures,
 )
+from tests.helpers.cpdags import is_valid_cpdag
 
 NAMES = "abcd"
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from privet.local.collector.counts import Heap, LeftOut, largest_set, told
+from privet.local.collector.counts import LeftOut, Tally, as_release, largest_set
 from privet.local.collector.tables import LocalEvidence
 from privet.local.device.blocks import codes_of, make
 from privet.local.device.protocol import Protocol
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.schema.model import Column, Schema
 
 Floats = NDArray[np.float64]
@@ -60,14 +60,14 @@ def shares(protocol: Protocol) -> Floats:
     return weights / weights.sum()
 
 
-def heaps(
+def tallies(
     laws: list[tuple[tuple[int, ...], Floats]], people: Sequence[int], rng: np.random.Generator
-) -> list[Heap]:
+) -> list[Tally]:
     out = []
     for (attributes, law), count in zip(laws, people, strict=True):
         drawn = rng.multinomial(count, law.ravel())
         key, cell = np.divmod(np.arange(law.size), law.shape[1])
-        out.append(Heap(attributes=attributes, key=key, cell=cell, people=drawn.astype(np.int64)))
+        out.append(Tally(attributes=attributes, key=key, cell=cell, people=drawn.astype(np.int64)))
     return out
 
 
@@ -78,7 +78,9 @@ def releases(
     laws = shown(protocol, joint)
     each = np.rint(people * shares(protocol)).astype(int).tolist()
     largest = largest_set(protocol, 3)
-    return [told(protocol, heaps(laws, each, rng), LeftOut(), largest) for _ in range(count)]
+    return [
+        as_release(protocol, tallies(laws, each, rng), LeftOut(), largest) for _ in range(count)
+    ]
 
 
 def stack(found: list[Release]) -> LocalEvidence:

@@ -25,7 +25,8 @@ from privet.independence import chi2
 from privet.independence import exact_tables as counted
 from privet.independence.exact_tables import CountedJudge
 from privet.independence.tables import TableJudge
-from privet.privacy.queries.tables import Components, Release
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.tables import Components
 from privet.schema.model import Column, Schema
 from privet.trust.central import Central
 

@@ -15,7 +15,7 @@ from privet.graph.meek import apply_knowledge
 from privet.methods.searches.causal_order import CausalOrder, Ordered, causal_order
 from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.source import open_source
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.results.saved import Saved, load, to_json
 from privet.schema.model import Column, Schema
 from privet.search.constraints import Constraints

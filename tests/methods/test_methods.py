@@ -27,7 +27,8 @@ from privet.methods.searches.causal_order import CausalOrder
 from privet.networks import load as load_network
 from privet.networks import random_linear_gaussian
 from privet.privacy.ledger.book import Ledger
-from privet.privacy.queries.tables import Release, Tables
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.tables import Tables
 from privet.results.folder import OTHERS
 from privet.results.saved import Saved, load, to_json
 from privet.schema.model import Schema

@@ -18,8 +18,9 @@ from privet import Adjacency, Column, Ledger, Schema
 from privet.errors import BudgetError, DataError, EvidenceError, MethodError, SchemaError
 from privet.networks.pairs import Pair, random_pair
 from privet.pairs import way as registry
+from privet.pairs.flips import by_four_noises, by_one_noise, by_two_noises
 from privet.pairs.measure import BOUNDS, COUNT, around
-from privet.pairs.turned import by_four_noises, by_one_noise, by_two_noises
+from privet.pairs.options import Choices
 from privet.pairs.ways.additive_noise import _deviation
 from privet.pairs.ways.row_scores import PairScores
 from privet.privacy.engines.encode import Encoder
@@ -376,7 +377,7 @@ def test_a_table_is_judged_in_every_way_for_nothing() -> None:
 def orient_same(found: Any, method: str) -> float:
     way = registry.get(method)
     pair = registry.Pair(x="x", y="y")
-    told = way.judge(found.evidence.schema, pair, found.evidence.releases, registry.Choices())
+    told = way.judge(found.evidence.schema, pair, found.evidence.releases, Choices())
     assert told.difference is not None
     return told.difference
 

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import beta
 
 from privet.errors import MethodError
-from privet.pairs.flip import flipped_difference, flipped_scores, flipped_sums
+from privet.pairs.flips import flipped_difference, flipped_scores, flipped_sums
 
 FALSE_ALARM, DRAWS = 1e-6, 400_000
 GAPS = (0.0, 0.3, 1.0, 4.0, 9.0)

@@ -17,7 +17,7 @@ from privet.cli import main as cli
 from privet.errors import BudgetError, MethodError
 from privet.pairs import stable
 from privet.pairs import way as registry
-from privet.pairs.flip import flipped_difference, flipped_scores, flipped_sums
+from privet.pairs.flips import flipped_difference, flipped_scores, flipped_sums
 from privet.privacy.mechanisms import Laplace
 from privet.privacy.queries.additive_noise import Anm, AnmScores
 from privet.privacy.queries.residuals import UNIT, IqrStability, LogIqr

@@ -28,7 +28,7 @@ from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.ledger.conversion import rho_for
 from privet.privacy.mechanisms import Gaussian, Laplace, Select
-from privet.privacy.queries.tables import Release, Rows
+from privet.privacy.queries.base import Release, Rows
 from privet.privacy.vault import Vault
 from privet.schema.model import Column, Schema
 from privet.trust.central import Central

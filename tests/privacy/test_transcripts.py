@@ -23,7 +23,8 @@ from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.mechanisms import Exact, Gaussian, Laplace
-from privet.privacy.queries.tables import Components, Release
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.tables import Components
 from privet.privacy.vault import Vault
 from privet.schema.model import Adjacency, Column, Schema
 from privet.trust.central import Central

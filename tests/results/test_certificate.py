@@ -14,11 +14,13 @@ import pytest
 from privet.errors import EvidenceError
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import Gaussian, Laplace
-from privet.privacy.queries.tables import Counts, Release
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.tables import Counts
 from privet.privacy.vault import Vault
 from privet.results import certificate as certificates
 from privet.results.certificate import Certificate
 from privet.schema.model import Adjacency, Column, Schema
+from privet.trust import statement
 
 SCHEMA = Schema(
     name="people",
@@ -46,7 +48,9 @@ def certify(
             releases.append(vault.release(Counts(("a", "b")), mechanism))
     account = ledger.account(schema.name)
     assert account is not None
-    made = certificates.of_run(schema, run, releases, account, durable=ledger.durable)
+    made = certificates.of_run(
+        schema, statement.of_run(run, account, durable=ledger.durable), releases
+    )
     return certificates.of_search(made, "counting", {"alpha": 0.1}, reused=False), ledger
 
 

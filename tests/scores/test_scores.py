@@ -22,7 +22,8 @@ from privet.graph.knowledge import Knowledge
 from privet.graph.meek import cpdag, is_acyclic
 from privet.independence.tables import TableJudge
 from privet.privacy.engines.memory import MemoryRows
-from privet.privacy.queries.tables import Components, Release, Tables
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.tables import Components, Tables
 from privet.results import saved as evidence_file
 from privet.results.saved import Saved
 from privet.schema.model import Adjacency, Column, Schema
@@ -32,8 +33,8 @@ from privet.scores.noisy_tables import NoisyTables
 from privet.scores.tables import MOST_CELLS, SAMPLE_SIZE, bdeu, bic
 from privet.search.constraints import Constraints
 from privet.search.exact import exact
+from privet.search.pc import log_odds, skeleton
 from privet.search.potential import potential
-from privet.search.weighed_pc import log_odds, skeleton
 
 Codes = NDArray[np.int64]
 LEVELS = (2, 3, 2, 4)

@@ -26,7 +26,7 @@ from privet.graph.knowledge import Knowledge
 from privet.graph.pag import marks_of, respects, to_graph, true_mag, true_pag
 from privet.search.constraints import Constraints
 from privet.search.fci import _Search, fci, possible_d_sep
-from privet.search.pc import Skeleton
+from privet.search.skeleton import Skeleton
 from tests.search.test_pc import DAGS4, Rumours, any_knowledge, random_dag, rng_of
 
 Margins = Mapping[tuple[int, ...], float]

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from privet.errors import GraphError, KnowledgeError
-from privet.graph.meek import apply_knowledge, cpdag, extension, is_acyclic, is_valid_cpdag
+from privet.graph.meek import apply_knowledge, cpdag, extension, is_acyclic
 from privet.search.constraints import Constraints
 from privet.search.ges import MOST_CLIQUES, _Delete, _Insert, _Search, _State, _Turn, ges
 from privet.search.hill_climb import Remembered, closed
+from tests.helpers.cpdags import is_valid_cpdag
 from tests.helpers.population import Bools, Gaussian, Indices, population, sample, sampled
 from tests.search.test_pc import (
     DAGS4,

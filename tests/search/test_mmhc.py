@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from privet.graph.knowledge import Knowledge
-from privet.graph.meek import apply_knowledge, cpdag, is_acyclic, is_valid_cpdag
+from privet.graph.meek import apply_knowledge, cpdag, is_acyclic
 from privet.search.constraints import Constraints
 from privet.search.exact import exact
 from privet.search.hill_climb import PATIENCE, Remembered, _Walk, climb
 from privet.search.mmhc import _Candidates, mmhc, mmpc
+from tests.helpers.cpdags import is_valid_cpdag
 from tests.helpers.population import Bools, Floats, Indices, population, sampled
 from tests.search.test_pc import (
     DAGS4,

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from privet.errors import KnowledgeError
 from privet.graph.knowledge import Knowledge
-from privet.graph.meek import apply_knowledge, cpdag, extension, is_acyclic, is_valid_cpdag
+from privet.graph.meek import apply_knowledge, cpdag, extension, is_acyclic
 from privet.search import colliders
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
-from privet.search.pc import Skeleton, complete, prune
-from privet.search.weighed_pc import arrows, skeleton
+from privet.search.pc import arrows, skeleton
+from privet.search.skeleton import Skeleton, complete, prune
+from tests.helpers.cpdags import is_valid_cpdag
 
 Matrix = NDArray[np.bool_]
 

@@ -1,26 +1,60 @@
-"""What the front doors share: what they refuse before anything costs, and what an error says
-of what has been spent."""
+"""What the front doors refuse before anything costs, from public facts alone. Each refusal is
+worded once, for ``discover``, ``orient`` and their commands: here if it is about what is given
+and what goes together, in ``methods.py`` and ``evidence.py`` if it is about these.
+
+A command asks here before it loads anything heavy, so nothing heavy is loaded here either.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
-from privet.errors import BudgetError, DataError, EvidenceError, SchemaError
-from privet.graph.knowledge import Knowledge
-from privet.methods.method import USUAL_DELTA
+from privet.errors import (
+    BudgetError,
+    DataError,
+    EvidenceError,
+    MethodError,
+    PrivetError,
+    SchemaError,
+)
 from privet.privacy.ledger.conversion import check_asked
-from privet.results import saved as evidence_file
-from privet.results.folder import NOTE
-from privet.results.saved import Saved
 from privet.schema.model import Schema
-from privet.schema.names import same_name
 
 if TYPE_CHECKING:
-    from privet.privacy.ledger.book import Run
+    from privet.local.device.protocol import Protocol as Devices
+
+# What costs nothing: its flag, and why nothing that buys or reads goes with it.
+FREE: dict[str, tuple[str, type[PrivetError], str]] = {
+    "evidence": (
+        "--evidence",
+        EvidenceError,
+        "is as private as the run that it comes from, reads no data and spends nothing",
+    ),
+    "a protocol": (
+        "--protocol",
+        BudgetError,
+        "is as private as the devices that its reports come from and spends nothing",
+    ),
+    "private=False": ("--no-privacy", BudgetError, "spends nothing and promises nothing"),
+}
+
+
+class Chosen(Protocol):
+    """What a method and a way to orient pairs have in common."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def private(self) -> bool: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def uses(self) -> frozenset[str]: ...
+
+
+# -- what is given
 
 
 def read_schema(schema: Schema | str | Path | None) -> Schema:
@@ -46,67 +80,16 @@ def read_schema(schema: Schema | str | Path | None) -> Schema:
     return schema
 
 
-def open_evidence(
-    evidence: Saved | str | Path,
-    *,
-    data: object = None,
-    schema: Schema | str | Path | None = None,
-    epsilon: float | None = None,
-) -> Saved:
-    """Saved evidence; a schema may bring other knowledge, but no other columns."""
-    if data is not None or epsilon is not None:
-        given = "data" if data is not None else f"epsilon {epsilon!r}"
-        raise EvidenceError(
-            f"evidence was given together with {given}, but saved evidence is looked "
-            f"at again without data and for nothing; leave one of the two away"
+def read_protocol(protocol: Devices | str | Path) -> Devices:
+    from privet.local.device.protocol import Protocol as Devices
+
+    known = Devices.load(protocol) if isinstance(protocol, str | Path) else protocol
+    if not isinstance(known, Devices):
+        raise DataError(
+            f"the protocol is a {type(known).__name__}; give a privet.local.Protocol or the path "
+            f"of the protocol.json beside the reports"
         )
-    if not isinstance(evidence, Saved | str | Path):
-        raise EvidenceError(
-            f"the evidence is a {type(evidence).__name__}; give the .evidence of a result, or "
-            f"the path of an evidence.json"
-        )
-    saved = evidence if isinstance(evidence, Saved) else evidence_file.load(evidence)
-    if schema is not None:
-        known = same_table(saved.schema, read_schema(schema))
-        if known.knowledge != saved.schema.knowledge and evidence_file.told(saved):
-            raise EvidenceError(
-                "this evidence holds the answers of a search that knew what could not be an edge "
-                "and asked nothing about that, so other knowledge would need other answers; leave "
-                "the schema away, or run the method on the data with this one"
-            )
-        saved = replace(saved, schema=known)
-    return saved
-
-
-def same_table(old: Schema, new: Schema) -> Schema:
-    """The old schema with the knowledge of the new one, which must not differ in anything else
-    (in the name not more than one data set's may)."""
-
-    def table(schema: Schema) -> Schema:
-        return replace(schema, name=old.name, knowledge=Knowledge(), unconfirmed=())
-
-    if table(old) != table(new) or not same_name(old.name, new.name):
-        raise EvidenceError(
-            f"the schema {new.name!r} is not the one that this was measured with "
-            f"({old.name!r}), apart from its knowledge; use that one, or leave the schema away"
-        )
-    return replace(old, knowledge=new.knowledge)
-
-
-def check_budget_options(epsilon: float | None, delta: float | None, private: bool) -> None:
-    if not private:
-        if epsilon is not None:
-            raise BudgetError(
-                f"epsilon {epsilon!r} was given together with --no-privacy (private=False), which "
-                f"spends nothing and promises nothing; leave one of the two away"
-            )
-        return
-    if epsilon is None:
-        raise BudgetError(
-            "there is no epsilon; give one, such as --epsilon 1 (smaller is more private), or "
-            "--no-privacy to compute without protection"
-        )
-    check_asked(epsilon, USUAL_DELTA if delta is None else delta)
+    return known
 
 
 def check_data(data: object) -> None:
@@ -121,28 +104,99 @@ def check_data(data: object) -> None:
             )
 
 
-@contextmanager
-def told(run: Run) -> Iterator[None]:
-    """Whatever stops a run, its error says what had been spent by then."""
-    try:
-        yield
-    except BaseException as error:
-        if run.entries:
-            error.add_note(
-                f"{NOTE}epsilon {run.spent_epsilon:.6g} of data set {run.dataset!r} was spent "
-                f"before that (run {run.id} in the ledger)"
+def check_budget_options(epsilon: float | None, delta: float | None, private: bool) -> None:
+    if not private:
+        check_free("private=False", {"epsilon": epsilon})
+        return
+    if epsilon is None:
+        raise BudgetError(
+            "there is no epsilon; give one, such as --epsilon 1 (smaller is more private), or "
+            "--no-privacy to compute without protection"
+        )
+    from privet.methods.method import USUAL_DELTA
+
+    check_asked(epsilon, USUAL_DELTA if delta is None else delta)
+
+
+def check_free(source: str, given: Mapping[str, object]) -> None:
+    """Refuse what would buy or read something beside a source that costs nothing."""
+    _, error, why = FREE[source]
+    for name, value in _set(given):
+        raise error(
+            f"{source} was given together with {name}{value}, but it {why}; leave one of the two "
+            "away"
+        )
+
+
+def check_line(
+    command: str,
+    *,
+    data: str | None,
+    evidence: str | None,
+    protocol: str | None = None,
+    no_privacy: bool,
+    as_published: bool,
+    **buying: object,
+) -> None:
+    """Refuse what does not go together on a command line, where every word was meant; a call from
+    Python may hold what is not used."""
+    modes = {"--no-privacy": no_privacy, "--as-published": as_published}
+    spending = {f"--{name}": value for name, value in buying.items()}
+    if evidence:
+        given = {"--protocol": protocol, **modes, **spending, "DATA": data}
+        _check_free_line("evidence", given)
+    elif protocol:
+        _check_free_line("a protocol", {**modes, **spending})
+    elif no_privacy:
+        _check_free_line("private=False", spending)
+    if not evidence and not data:
+        raise DataError(
+            f"no data were named; give a CSV or Parquet file: privet {command} DATA ..."
+        )
+
+
+def _check_free_line(source: str, given: Mapping[str, object]) -> None:
+    flag, error, why = FREE[source]
+    for name, value in _set(given):
+        raise error(f"{name}{value} was given with {flag}, which {why}; leave one of the two away")
+
+
+def _set(given: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """What was given, and how its value is shown, if it is one that can be."""
+    for name, value in given.items():
+        if value is not None and value is not False:
+            shown = isinstance(value, str | int | float) and value is not True
+            yield name, f" {value}" if shown else ""
+
+
+# -- what both kinds of methods refuse
+
+
+def check_uses(
+    chosen: Sequence[Chosen], known: Sequence[Chosen], special: Mapping[str, Any]
+) -> None:
+    """Refuse an option that none of the chosen methods uses."""
+    for name, value in special.items():
+        if not any(name in method.uses for method in chosen):
+            users = [method.name for method in known if name in method.uses]
+            raise MethodError(
+                f"{name} is {value!r}, but {' and '.join(m.name for m in chosen)} has no such "
+                f"option; leave it away, or use one of {', '.join(users)}"
             )
-        raise
 
 
-@contextmanager
-def paid(saved: Saved) -> Iterator[None]:
-    """Whatever stops a search, its error holds the evidence and says what that has cost."""
-    try:
-        yield
-    except BaseException as error:
-        error.evidence = saved  # type: ignore[attr-defined]
-        if saved.certificate["spent"]:
-            spent, name = saved.certificate["spent"]["epsilon"], saved.schema.name
-            error.add_note(f"{NOTE}epsilon {spent:.6g} of data set {name!r} was spent before that")
-        raise
+def check_private(chosen: Chosen, private: bool) -> None:
+    if private and not chosen.private:
+        raise MethodError(
+            f"{chosen.name} is not private ({chosen.reason}), but an epsilon was given; add "
+            f"--no-privacy and leave epsilon away, or use --method auto"
+        )
+
+
+def check_never_charged(private: bool, ledger: object) -> None:
+    """Refuse what contradicts a method as published."""
+    if not private or ledger is not None:
+        raise MethodError(
+            "a method as published was asked for together with --no-privacy or a ledger, but it "
+            "has a claimed epsilon of its own and is never charged; leave them away"
+        )

@@ -8,50 +8,55 @@ the second is free and may be repeated on saved evidence.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from privet.api import evidence as saving
 from privet.api.checks import (
     check_budget_options,
     check_data,
-    open_evidence,
-    paid,
+    check_free,
+    read_protocol,
     read_schema,
-    same_table,
-    told,
 )
-from privet.api.choice import (
-    best_delta,
+from privet.api.evidence import (
     check_evidence,
+    check_searchable,
+    hold_evidence,
+    open_evidence,
+    same_table,
+)
+from privet.api.methods import (
+    best_delta,
+    check_no_pairs,
     check_options,
     check_shared,
-    check_told,
     choose,
+    choose_for_reports,
     names_of,
     published_by,
+    share_for_pairs,
 )
-from privet.errors import BudgetError, DataError, EvidenceError, MethodError
+from privet.arrays import OnStep
 from privet.local.collector.collect import collect
 from privet.local.device.protocol import Protocol
 from privet.methods import catalogue
-from privet.methods.method import Method
-from privet.methods.options import OnStep, Settings, make_settings
+from privet.methods.method import Method, Published
+from privet.methods.options import Settings, make_settings
 from privet.methods.sources import reports as local
 from privet.pairs import edges
-from privet.pairs import way as ways
-from privet.pairs.measure import numeric
 from privet.pairs.way import pair_of
-from privet.privacy.ledger.book import Ledger, Run
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.results import certificate as certificates
-from privet.results.certificate import Certificate
+from privet.results.certificate import Certificate, Claim
 from privet.results.discovery import Discovery
 from privet.results.saved import Saved
 from privet.schema.model import Schema
-from privet.trust.central import Curator
+from privet.trust.curator import Curator
+from privet.trust.session import LedgerLike, Session, cap_delta, without_privacy
 
 
 def discover(
@@ -64,9 +69,10 @@ def discover(
     private: bool = True,
     evidence: Saved | str | Path | None = None,
     protocol: Protocol | str | Path | None = None,
-    ledger: Ledger | str | Path | None = None,
+    ledger: LedgerLike = None,
     as_published: bool = False,
     on_step: OnStep | None = None,
+    on_measured: Callable[[Saved], None] | None = None,
     **options: Any,
 ) -> Discovery:
     """The causal graph of a table, with (epsilon, delta) differential privacy for its people.
@@ -88,27 +94,23 @@ def discover(
     does not hold.
 
     Several methods share one measurement: the result is that of the first, with the others in
-    ``.others`` and ``.agreement()``. ``options`` of the search: see
-    ``methods.options.make_settings``.
+    ``.others`` and ``.agreement()``. ``options`` of the search: see ``methods.options.Settings``.
 
-    ``on_step(what, share)`` is told what is being done and how much of the work is behind.
+    ``on_step(what, share)`` is told what is being done and how much of the work is behind,
+    ``on_measured(evidence)`` what was measured on the data, before it is searched.
     """
     settings = make_settings(on_step=on_step, **options)
+    spending = {
+        "private=False": not private,
+        "a ledger": ledger is not None,
+        "as_published": as_published,
+    }
     if evidence is not None:
-        if not private or ledger is not None or as_published:
-            raise EvidenceError(
-                "evidence was given together with private=False, as_published or a ledger, but a "
-                "search on saved evidence is as private as its run and spends nothing; leave them "
-                "away"
-            )
-        return reuse(evidence, settings, data=data, schema=schema, epsilon=epsilon, method=method)
+        given = {**spending, "data": data is not None, "epsilon": epsilon}
+        check_free("evidence", given)
+        return reuse(evidence, settings, schema=schema, method=method)
     if protocol is not None:
-        if epsilon is not None or not private or ledger is not None or as_published:
-            raise BudgetError(
-                "a protocol was given together with epsilon, private=False, as_published or a "
-                "ledger, but reports were private when they left their devices, with the epsilon "
-                "of their protocol, and nothing more is spent; leave them away"
-            )
+        check_free("a protocol", {"epsilon": epsilon, **spending})
         saved = receive(data, protocol, settings, schema=schema, method=method)
         return search(saved, settings, method=method)
     saved = measure(
@@ -122,8 +124,21 @@ def discover(
         ledger=ledger,
         as_published=as_published,
     )
-    with paid(saved):
+    with hold_evidence(saved):
+        if on_measured is not None:
+            on_measured(saved)
         return search(saved, settings, method=method)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What has passed all checks of what is public; ``share`` is that of the budget for pairs."""
+
+    data: object
+    schema: Schema
+    settings: Settings
+    methods: tuple[Method, ...]
+    share: Fraction
 
 
 def measure(
@@ -135,53 +150,84 @@ def measure(
     delta: float | None = None,
     method: str | Sequence[str] = "auto",
     private: bool = True,
-    ledger: Ledger | str | Path | None = None,
+    ledger: LedgerLike = None,
     as_published: bool = False,
 ) -> Saved:
     """The half that reads the data and costs privacy; all that is public is checked before."""
     known = read_schema(schema)
     check_budget_options(epsilon, delta, private)
-    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     if delta is None:
-        cap = book.account(known.name) if private and not as_published else None
-        delta = best_delta(names_of(method), known, epsilon, None if cap is None else cap.delta)
-    all_chosen = [choose(name, known, delta, private) for name in names_of(method)]
-    check_options(all_chosen, settings)
-    for each in all_chosen:
+        cap = cap_delta(ledger, known) if private and not as_published else None
+        delta = best_delta(names_of(method), known, epsilon, cap)
+    chosen = tuple(choose(name, known, delta, private) for name in names_of(method))
+    check_options(chosen, settings)
+    for each in chosen:
         each.serve(known, delta, settings)
-    chosen = all_chosen[0]
-    share = _check_pairs(all_chosen, known, settings, as_published)
+    share = share_for_pairs(chosen, known, settings, as_published)
     check_data(data)
+    request = Request(data=data, schema=known, settings=settings, methods=chosen, share=share)
     if as_published:
-        paper = published_by(all_chosen, private, ledger)
-        curator = Curator.open(data, known, None)
-        releases = paper.measure(curator, settings, float(epsilon or 0), float(delta))
-        claim = certificates.Claim(epsilon=float(epsilon or 0), delta=float(delta), why=paper.why)
-        promise = certificates.without_privacy(known, chosen.name, releases, claim)
-        return Saved(schema=known, releases=releases, certificate=dict(promise))
+        paper = published_by(chosen, private, ledger)
+        return _measure_as_published(request, paper, float(epsilon or 0), float(delta))
     if not private or epsilon is None:
-        curator = Curator.open(data, known, None)
-        parts = {each.measure: each.measure(curator, settings) for each in all_chosen}
-        every = (release for part in parts.values() for release in part)
-        releases = tuple({release.query: release for release in every}.values())
-        more = _pairs(curator, chosen, releases, share, settings) if share else ()
-        promise = certificates.without_privacy(known, chosen.name, releases + more)
-        return Saved(schema=known, releases=releases + _kept(more), certificate=dict(promise))
-    check_shared(all_chosen)
-    Curator.open(data, known, None)  # holds the header against the schema; reads no row
-    run = book.begin(known.name, epsilon=epsilon, delta=delta, method=chosen.name, unit=known.unit)
-    releases = more = ()
+        return _measure_exactly(request)
+    check_shared(chosen)
+    session = Session(
+        data, known, ledger=ledger, epsilon=epsilon, delta=delta, method=chosen[0].name
+    )
+    return _measure_privately(request, session)
+
+
+def _measure_as_published(
+    request: Request, paper: Published, epsilon: float, delta: float
+) -> Saved:
+    """As a paper would measure, for an epsilon that it claims: nothing is charged or promised."""
+    curator = without_privacy(request.data, request.schema)
+    releases = paper.measure(curator, request.settings, epsilon, delta)
+    claim = Claim(epsilon=epsilon, delta=delta, why=paper.why)
+    return saving.without_privacy(request.schema, request.methods[0].name, releases, claim)
+
+
+def _measure_exactly(request: Request) -> Saved:
+    """What each method asks for, without noise; what two ask for is kept once."""
+    curator = without_privacy(request.data, request.schema)
+    parts = {each.measure: each.measure(curator, request.settings) for each in request.methods}
+    every = (release for part in parts.values() for release in part)
+    releases = tuple({release.query: release for release in every}.values())
+    more = _ask_pairs(request, curator, releases) if request.share else ()
+    saved = saving.without_privacy(request.schema, request.methods[0].name, releases + more)
+    return replace(saved, releases=releases + _about_pairs(more))
+
+
+def _measure_privately(request: Request, session: Session) -> Saved:
+    """What the first method asks for, which the others share, paid from the ledger."""
+    schema, chosen = request.schema, request.methods[0]
+    releases: tuple[Release, ...] = ()
+    more: tuple[Release, ...] = ()
     try:
-        with told(run), run:
-            releases = chosen.measure(Curator.open(data, known, run, 1 - share), settings)
-            if share:
-                whole = Curator.open(data, known, run)
-                more = _pairs(whole, chosen, releases, share, settings)
+        with session:
+            releases = chosen.measure(session.curator(1 - request.share), request.settings)
+            if request.share:
+                more = _ask_pairs(request, session.curator(), releases)
     except BaseException as error:
         if releases:  # which were paid for
-            error.evidence = _of_run(known, run, releases, (), book)  # type: ignore[attr-defined]
+            error.evidence = saving.of_run(schema, session.statement(), releases)  # type: ignore[attr-defined]
         raise
-    return _of_run(known, run, releases, more, book)
+    saved = saving.of_run(schema, session.statement(), releases + more)
+    return replace(saved, releases=releases + _about_pairs(more))
+
+
+def _ask_pairs(
+    request: Request, curator: Curator, releases: tuple[Release, ...]
+) -> tuple[Release, ...]:
+    """What is asked of the pairs that a search on these releases leaves without a direction."""
+    found = request.methods[0].search(request.schema, releases, request.settings)
+    return edges.ask(curator, found.graph, request.share, request.settings.on_step)
+
+
+def _about_pairs(releases: tuple[Release, ...]) -> tuple[Release, ...]:
+    """Those about pairs; a number of rows was only needed to measure them."""
+    return tuple(release for release in releases if pair_of(release) is not None)
 
 
 def receive(
@@ -193,24 +239,13 @@ def receive(
     method: str | Sequence[str] = "auto",
 ) -> Saved:
     """What reports say that devices have randomised by this protocol; costs nobody anything."""
-    known = Protocol.load(protocol) if isinstance(protocol, str | Path) else protocol
-    if not isinstance(known, Protocol):
-        raise DataError(
-            f"the protocol is a {type(known).__name__}; give a privet.local.Protocol or the path "
-            f"of the protocol.json beside the reports"
-        )
+    known = read_protocol(protocol)
     table = known.schema if schema is None else same_table(known.schema, read_schema(schema))
-    chosen = [catalogue.get(local.DEFAULT if name == "auto" else name) for name in names_of(method)]
+    chosen = [choose_for_reports(name) for name in names_of(method)]
     for each in chosen:
-        if each.evidence != local.REPORTS:
-            raise MethodError(
-                f"{each.name} searches {each.evidence}, not reports that devices have randomised; "
-                f"use one of {', '.join(catalogue.on_evidence(local.REPORTS))}"
-            )
         each.check(table, settings)
     check_options(chosen, settings)
-    if settings.orient_pairs is not None:
-        raise MethodError("--orient-pairs asks rows, and here are reports only; leave it away")
+    check_no_pairs(settings)
     check_data(reports)
     settings.on_step("reading the reports", 0.1)
     release = collect(reports, known)
@@ -218,77 +253,16 @@ def receive(
     return Saved(schema=table, releases=(release,), certificate=dict(promise))
 
 
-def _of_run(
-    schema: Schema,
-    run: Run,
-    releases: tuple[Release, ...],
-    more: tuple[Release, ...],
-    book: Ledger,
-) -> Saved:
-    """What a run that is closed by now has released, and more of it about pairs."""
-    account = book.account(schema.name)
-    assert account is not None  # the run is in it
-    promise = certificates.of_run(schema, run, releases + more, account, durable=book.durable)
-    return Saved(schema=schema, releases=releases + _kept(more), certificate=dict(promise))
-
-
-def _kept(releases: tuple[Release, ...]) -> tuple[Release, ...]:
-    """Those about pairs; a number of rows was only needed to measure them."""
-    return tuple(release for release in releases if pair_of(release) is not None)
-
-
-def _check_pairs(
-    chosen: Sequence[Method], schema: Schema, settings: Settings, as_published: bool
-) -> Fraction:
-    """The share of the budget for pairs, or a refusal."""
-    if settings.orient_pairs is None:
-        return Fraction(0)
-    problem = ""
-    if as_published or settings.subsample is not None:
-        problem = "goes neither with --as-published nor with --subsample, which have no share left"
-    elif chosen[0].graph != "cpdag":
-        problem = f"is for undirected edges, and {chosen[0].name} finds a {chosen[0].graph.upper()}"
-    elif len(numeric(schema)) < 2:
-        problem = "needs two numeric columns, and there are fewer in the schema"
-    if problem:
-        raise MethodError(f"--orient-pairs {problem}; leave it away")
-    return Fraction(repr(settings.orient_pairs))
-
-
-def _pairs(
-    curator: Curator,
-    chosen: Method,
-    releases: tuple[Release, ...],
-    share: Fraction,
-    settings: Settings,
-) -> tuple[Release, ...]:
-    """What is asked of the pairs that a search on these releases leaves without a direction."""
-    found = chosen.search(curator.schema, releases, settings)
-    return edges.ask(curator, found.graph, share, settings.on_step)
-
-
 def reuse(
     evidence: Saved | str | Path,
     settings: Settings,
     *,
-    data: object = None,
     schema: Schema | str | Path | None = None,
-    epsilon: float | None = None,
     method: str | Sequence[str] = "auto",
 ) -> Discovery:
     """Search saved evidence again; a schema may bring other knowledge, but no other columns."""
-    saved = open_evidence(evidence, data=data, schema=schema, epsilon=epsilon)
-    if settings.orient_pairs is not None:
-        raise EvidenceError(
-            f"orient_pairs {settings.orient_pairs!r} was given together with evidence, but pairs "
-            "are measured on data; leave it away: pairs that are in the evidence are used"
-        )
-    if saved.certificate.get("method") in {way.name for way in ways.available()}:
-        raise EvidenceError(
-            "this evidence holds pairs of columns and nothing to search; judge them again with "
-            "`privet orient --evidence FILE`"
-        )
-    check_told(saved, settings)
+    saved = open_evidence(evidence, schema)
+    check_searchable(saved, settings)
     return search(saved, settings, method=method, reused=True)
 
 

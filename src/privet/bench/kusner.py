@@ -23,7 +23,7 @@ from privet.bench.chart import COLOURS, MARKERS, Line, Look, Panel, Scale
 from privet.bench.tables import markdown
 from privet.networks import tuebingen
 from privet.networks.pairs import ADDITIVE, random_pair
-from privet.pairs.flip import flipped_difference, flipped_sums
+from privet.pairs.flips import flipped_difference, flipped_sums
 from privet.privacy.queries.additive_noise import Anm, AnmScores, Protect
 from privet.privacy.queries.residuals import UNIT, LogIqr, Of
 from privet.schema.model import Adjacency, Column, Schema

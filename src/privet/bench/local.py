@@ -47,9 +47,9 @@ from privet.errors import MethodError, PrivetError
 from privet.graph.graph import Graph
 from privet.graph.metrics import compare
 from privet.local import Randomizer, plan_protocol
-from privet.local.collector.counts import LARGEST_SET, LeftOut, largest_set, told
-from privet.local.collector.heaps import heaped
+from privet.local.collector.counts import LARGEST_SET, LeftOut, as_release, largest_set
 from privet.local.collector.tables import ORDERS, planned_worth
+from privet.local.collector.tally import tallies_of
 from privet.local.device.channel import check_epsilon
 from privet.local.device.protocol import check_name
 from privet.local.device.recipes import probability
@@ -270,7 +270,7 @@ def _by_protocol(cell: Cell, given: Source) -> tuple[Graph, float]:
     reports = Randomizer(protocol).report_codes(codes)
     wanted = LARGEST_SET if planned_worth(protocol, len(codes)) >= ORDERS[0] else 2
     largest = largest_set(protocol, wanted)  # without tables that the search will not look at
-    release = told(protocol, heaped(protocol, reports), LeftOut(), largest)
+    release = as_release(protocol, tallies_of(protocol, reports), LeftOut(), largest)
     method = catalogue.get(cell.method)
     found = method.search(given.schema, (release,), make_settings(seed=cell.run))
     return found.graph, float(protocol.loss)

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.arrays import Floats, Integers
 from privet.errors import MethodError
 from privet.local import Randomizer, plan_protocol
 from privet.local.device.blocks import codes_of
@@ -33,9 +34,6 @@ from privet.local.device.recipes import probability
 from privet.pairs.algorithms.on_rows import score
 from privet.privacy.ledger.conversion import Number
 from privet.schema.model import Column, Schema, equal_width
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 KRR_EACH, KRR_ROWS, GEO_EACH, GEO_ROWS = "k-RR C-wise", "k-RR Comb", "Geo C-wise", "Geo Comb"
 MECHANISMS = (KRR_EACH, KRR_ROWS, GEO_EACH, GEO_ROWS)

@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterable
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Bools, Indices, Integers
 from privet.errors import EvidenceError
-from privet.privacy.queries.tables import Release, Tables
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.tables import Tables
 from privet.schema.model import Schema
 
-Integers = NDArray[np.int64]
-Indices = NDArray[np.intp]
 Members = tuple[int, ...]
 Source = Callable[[Tables], Release]
 
@@ -54,14 +53,14 @@ class CountedTables:
             return ()
         return (
             Release(
-                query=Tables(tuple(s for one in self._releases for s in one.query.sets)),
+                query=Tables(tuple(s for one in self._releases for s in one.asked(Tables).sets)),
                 values=np.concatenate([one.values for one in self._releases]),
                 variance=0.0,
                 mechanism=self._releases[0].mechanism,
             ),
         )
 
-    def at_hand(self, sets: Indices) -> NDArray[np.bool_]:
+    def at_hand(self, sets: Indices) -> Bools:
         """Which of these tables are known, or can be counted."""
         if self._ask is not None:
             return np.ones(len(sets), dtype=bool)
@@ -113,7 +112,7 @@ class CountedTables:
         self._releases.append(release)
         index = {name: i for i, name in enumerate(self.names)}
         start = 0
-        for members in release.query.sets:
+        for members in release.asked(Tables).sets:
             given = [index[name] for name in members]
             shape = [self.cardinalities[i] for i in given]
             table = release.values[start : start + prod(shape)].reshape(shape)

@@ -21,15 +21,13 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from privet.arrays import Bools, Floats
 from privet.errors import EvidenceError
-from privet.privacy.queries.moments import BINS, FINE, NORM, PAIR, SQUARE, Moments
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.moments import BINS, FINE, NORM, PAIR, SQUARE, Locations, Moments
 from privet.schema.model import Schema
-
-Floats = NDArray[np.float64]
 
 # Shares of a run's budget: where the columns lie, their rough shape, and the moments that count.
 LOCATION, SHAPE, FINAL = Fraction(1, 10), Fraction(2, 10), Fraction(7, 10)
@@ -70,17 +68,18 @@ class MomentEvidence:
                 "this evidence holds no moments; search it with the method that measured it"
             )
         last = measured[-1]
+        query = last.asked(Moments)
         covariance, noise = shape(last)
-        inverse = np.linalg.inv(linear_map(last.query))
+        inverse = np.linalg.inv(linear_map(query))
         p = len(inverse)
         return MomentEvidence(
-            names=last.query.columns,
+            names=query.columns,
             rows=row_count(last),
             covariance=_apart(inverse @ covariance @ inverse.T, unseen(last)),
             metric=inverse @ inverse.T,
             noise=noise,
-            spread=(p + 2) / p if last.query.radius == DIRECTION else 1.0,
-            scales=np.array(last.query.reaches),
+            spread=(p + 2) / p if query.radius == DIRECTION else 1.0,
+            scales=np.array(query.reaches),
         )
 
     def natural(self) -> Floats:
@@ -112,7 +111,7 @@ def locate(release: Release, schema: Schema) -> tuple[Floats, Floats]:
     rows = max(float(counts.sum()) / len(counts), 1.0)  # each row is in one bin of every column
     centre, deviation, shares = _normal_histograms()
     best = (counts @ shares.T - rows * (shares**2).sum(axis=1) / 2).argmax(axis=1)
-    bounds = np.array([schema.column(name).bounds for name in release.query.columns])
+    bounds = np.array([schema.column(name).bounds for name in release.asked(Locations).columns])
     width = (bounds[:, 1] - bounds[:, 0]) / BINS
     return bounds[:, 0] + centre[best] * width, deviation[best] * width
 
@@ -147,7 +146,8 @@ def whitened(release: Release) -> Moments:
     covariance, noise = shape(release)
     values, vectors = np.linalg.eigh(covariance)
     values = np.maximum(values, max(np.sqrt(noise * len(values)), 1e-3 * values[-1]))
-    query, reaches = release.query, np.array(release.query.reaches)
+    query = release.asked(Moments)
+    reaches = np.array(query.reaches)
     turned = vectors / np.sqrt(values) @ vectors.T @ linear_map(query)
     # round rows of deviation 1, a little off centre, have directions off centre by 1 / sqrt(p)
     offset = centred(release)[1] / query.room * np.sqrt(len(values))
@@ -159,9 +159,10 @@ def shape(release: Release) -> tuple[Floats, float]:
     """Covariance of the rows, mean eigenvalue 1, in the coordinates of v, and its noise s²."""
     values, vectors = np.linalg.eigh(centred(release)[0])
     p = len(values)
-    mean = float(release.query.room) ** 2 / p
+    query = release.asked(Moments)
+    mean = query.room**2 / p
     noise = release.variance / (PAIR * row_count(release) * mean) ** 2
-    if release.query.radius != DIRECTION:
+    if query.radius != DIRECTION:
         mean = max(float(values.mean()), 1e-9)
         return vectors * _floored(values / mean, 0.0) @ vectors.T, 0.0
     values = rows_shape(_floored(values / mean, noise))
@@ -199,7 +200,7 @@ def planned_noise(schema: Schema, rows: int, budget: Fraction) -> float:
     return float(moved / (2 * budget * FINAL)) / (PAIR * rows * length / (p + 2)) ** 2
 
 
-def unseen(release: Release) -> NDArray[np.bool_]:
+def unseen(release: Release) -> Bools:
     """The columns that can carry no edge, because nothing is known of how they vary: noise alone
     may have made their variance, or they lie far from their centre, compared with it. Then a row's
     direction tells where they lie and how far out the *other* columns are, and would join them to
@@ -208,15 +209,16 @@ def unseen(release: Release) -> NDArray[np.bool_]:
     Such a column is constant, or nearly, or its bounds are very much too wide.
     """
     covariance, mean = centred(release)
-    back = np.linalg.inv(linear_map(release.query))
+    query = release.asked(Moments)
+    back = np.linalg.inv(linear_map(query))
     variance = np.einsum("ij,jk,ik->i", back, covariance, back)
     doubt = np.sqrt(2 * release.variance) / (PAIR * row_count(release)) * (back**2).sum(axis=1)
-    off_centre = (back @ mean) ** 2 * (release.query.radius == DIRECTION)  # whole rows lose nothing
-    out: NDArray[np.bool_] = variance < SURELY * doubt + off_centre / OFF_CENTRE
+    off_centre = (back @ mean) ** 2 * (query.radius == DIRECTION)  # whole rows lose nothing
+    out: Bools = variance < SURELY * doubt + off_centre / OFF_CENTRE
     return out
 
 
-def _apart(covariance: Floats, columns: NDArray[np.bool_]) -> Floats:
+def _apart(covariance: Floats, columns: Bools) -> Floats:
     """The same, with these columns uncorrelated with all others."""
     joined = ~(columns[:, None] | columns) | np.eye(len(columns), dtype=bool)
     return np.where(joined, covariance, 0.0)
@@ -230,7 +232,7 @@ def linear_map(query: Moments) -> Floats:
 def row_count(release: Release) -> float:
     """Number of rows: the sum of all v_i², as directions have one length; else that of the
     constant alone."""
-    query, squares = release.query, np.diag(_sums(release))
+    query, squares = release.asked(Moments), np.diag(_sums(release))
     if query.radius == DIRECTION:
         count = squares.sum() / (query.constant**2 + query.room**2)
     else:
@@ -241,13 +243,14 @@ def row_count(release: Release) -> float:
 def centred(release: Release) -> tuple[Floats, Floats]:
     """Covariance and mean of v, its constant left out."""
     moments = _sums(release) / row_count(release)
-    mean = np.clip(moments[0, 1:] / release.query.constant, -NORM, NORM)  # as that of any rows
+    mean = moments[0, 1:] / release.asked(Moments).constant
+    mean = np.clip(mean, -NORM, NORM)  # as that of any rows
     return moments[1:, 1:] - np.outer(mean, mean), mean
 
 
 def _sums(release: Release) -> Floats:
     """Σ v v', its weights taken off."""
-    size = len(release.query.columns) + 1
+    size = len(release.asked(Moments).columns) + 1
     sums = np.zeros((size, size))
     sums[np.triu_indices(size)] = release.values
     return (sums + sums.T) / np.where(np.eye(size, dtype=bool), 2 * SQUARE, PAIR)

@@ -12,24 +12,21 @@ noise. For numeric columns the same is said of correlations, with Fisher's z.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from math import inf, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.stats import ncx2
 
-from privet.errors import BudgetError, MethodError
 from privet.evidence import planned_noise as unit_noise
 from privet.evidence.moments import planned_noise
 from privet.evidence.prior import EFFECTS, default_level
-from privet.privacy.ledger.conversion import Number, budget_for, check_asked, weak_delta
+from privet.privacy.ledger.conversion import Number, budget_for
 from privet.schema.model import Schema
 
 POWER = 0.8
-LARGEST_EPSILON = 1e4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,44 +51,11 @@ class Plan:
     warnings: tuple[str, ...] = ()
 
 
-def plan(schema: Schema, rows: int, epsilon: Number, delta: Number = 1e-6) -> Plan:
-    """Which effects a run on about ``rows`` rows detects with 80% power at each order."""
-    check_asked(epsilon, delta)
-    if rows < 1 or len(schema.columns) < 2:
-        raise MethodError(
-            f"a plan for {rows} rows and {len(schema.columns)} columns makes no sense; it needs "
-            "at least 1 row and 2 columns"
-        )
-    numeric = delta > 0 and schema.has_moments
-    lines = _moment_lines if numeric else _table_lines
-    return Plan(
-        method="moment-pc" if numeric else "interaction-pc",
-        rows=rows,
-        epsilon=float(epsilon),
-        delta=float(delta),
-        lines=lines(schema, rows, epsilon, delta),
-        warnings=weak_delta(float(delta), rows),
-    )
+# Which effects show at each order: of a schema, about so many rows, epsilon and delta.
+Lines = Callable[[Schema, int, Number, Number], tuple[PlanLine, ...]]
 
 
-def epsilon_for(schema: Schema, rows: int, delta: Number, effect: float) -> float:
-    """The smallest ε at which the typical pair shows ``effect`` with 80% power at order 0."""
-    if not 0 < effect <= 1:
-        raise BudgetError(f"the effect is {effect}; Cramér's V and correlations lie in (0, 1]")
-
-    def gap(log_epsilon: float) -> float:
-        return plan(schema, rows, float(np.exp(log_epsilon)), delta).lines[0].typical - effect
-
-    low, high = log(1e-6), log(LARGEST_EPSILON)
-    if gap(high) > 0:
-        raise BudgetError(
-            f"an effect of {effect} does not show in {rows} rows at any epsilon; it needs more rows"
-        )
-    found = low if gap(low) < 0 else brentq(gap, low, high, xtol=1e-4)
-    return float(np.exp(found))
-
-
-def _table_lines(schema: Schema, rows: int, epsilon: Number, delta: Number) -> tuple[PlanLine, ...]:
+def table_lines(schema: Schema, rows: int, epsilon: Number, delta: Number) -> tuple[PlanLine, ...]:
     levels = sorted(column.cardinality for column in schema.columns)
     shapes = Counter(combinations(levels, 2))
     level = default_level(len(levels))
@@ -126,27 +90,27 @@ def _smallest_v(r: int, c: int, rows: int, noise: float, level: float) -> float:
     """The smallest Cramér's V of an r x c table that the Bayes-factor test finds."""
     spread = 1 + noise * r * c / rows
     gains = np.array(EFFECTS) ** 2 * rows / spread
-    needed = _noncentrality((r - 1) * (c - 1), gains, level)
+    needed = noncentrality((r - 1) * (c - 1), gains, level)
     return sqrt(needed * spread / rows / (min(r, c) - 1))
 
 
-def _moment_lines(
-    schema: Schema, rows: int, epsilon: Number, delta: Number
-) -> tuple[PlanLine, ...]:
+def moment_lines(schema: Schema, rows: int, epsilon: Number, delta: Number) -> tuple[PlanLine, ...]:
     noise = planned_noise(schema, rows, budget_for(epsilon, delta))
     spread = 1 + 2 / len(schema.columns)  # moments are taken of directions
     lines = []
     for order in range(min(3, len(schema.columns) - 1)):
         variance = spread / max(rows - order - 3, 1) + noise
         level = default_level(len(schema.columns))
-        needed = _noncentrality(1, np.array(EFFECTS) ** 2 / variance, level)
+        needed = noncentrality(1, np.array(EFFECTS) ** 2 / variance, level)
         lines.append(_line(order, "correlation", np.tanh([sqrt(needed * variance)])))
     return tuple(lines)
 
 
-def _noncentrality(freedom: int, gains: NDArray[np.float64], level: float) -> float:
+def noncentrality(freedom: int, gains: NDArray[np.float64], level: float) -> float:
     """What a chi-square statistic must be shifted by for 80% of the Bayes factors to exceed
     1/level; ``gains`` are the prior variances over that of the statistic."""
+    from scipy.optimize import brentq  # half a second that only plans need
+    from scipy.stats import ncx2
 
     def excess(statistic: float) -> float:
         terms = 0.5 * (statistic * gains / (1 + gains) - freedom * np.log1p(gains))

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from privet.evidence.tables import Floats, TableEvidence
+from privet.arrays import Floats
+from privet.evidence.tables import TableEvidence
 from privet.privacy.queries.contrasts import contrasts
 
 

@@ -15,16 +15,14 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Bools, Floats, Indices, Integers
 from privet.errors import EvidenceError
 from privet.evidence.whole_table import interactions, is_whole
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import design_inverse
-from privet.privacy.queries.tables import Components, Release
+from privet.privacy.queries.tables import Components
 from privet.schema.model import Schema
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -34,12 +32,12 @@ class _Layer:
     The last axis of ``values`` is the flat one; an axis before it counts replicas.
     """
 
-    keys: NDArray[np.int64]
-    offsets: NDArray[np.int64]
+    keys: Integers
+    offsets: Integers
     values: Floats
     variances: Floats
 
-    def position(self, keys: NDArray[np.int64]) -> tuple[Indices, NDArray[np.bool_]]:
+    def position(self, keys: Integers) -> tuple[Indices, Bools]:
         at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return at, self.keys[at] == keys
 
@@ -56,9 +54,9 @@ class TableEvidence:
     layers: dict[int, _Layer] = field(default_factory=dict)
 
     @cached_property
-    def kind(self) -> NDArray[np.int64]:
+    def kind(self) -> Integers:
         """One number per column; columns with the same number have the same design."""
-        kinds: NDArray[np.int64] = 2 * np.array(self.cardinalities) + np.array(self.ordered)
+        kinds: Integers = 2 * np.array(self.cardinalities) + np.array(self.ordered)
         return kinds
 
     @cached_property
@@ -97,7 +95,7 @@ class TableEvidence:
 
     def add(self, release: Release) -> TableEvidence:
         """This evidence with one more release in it."""
-        sets = release.query.sets
+        sets = release.asked(Components).sets
         if not sets[0]:
             before = np.array(self.rows_variance or np.inf)
             after = np.array(release.variance)
@@ -124,7 +122,7 @@ class TableEvidence:
         offsets = np.concatenate([[0], np.cumsum(sizes[order])])
         return _Layer(keys[order], offsets, flat, np.full(len(order), release.variance))
 
-    def _keys(self, members: Indices) -> NDArray[np.int64]:
+    def _keys(self, members: Indices) -> Integers:
         keys = np.zeros(len(members), dtype=np.int64)
         for column in members.T:
             keys = keys * len(self.names) + column
@@ -138,7 +136,7 @@ class TableEvidence:
             out.append(last.tolist())
         return list(zip(*reversed(out), strict=True))
 
-    def measured(self, sets: Indices) -> NDArray[np.bool_]:
+    def measured(self, sets: Indices) -> Bools:
         """Which of these sets (rows of indices, in any order) have been measured."""
         layer = self.layers.get(sets.shape[1])
         if layer is None or not len(sets):

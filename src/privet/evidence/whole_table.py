@@ -11,8 +11,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from privet.arrays import Integers
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import GRID, contrasts
-from privet.privacy.queries.tables import Components, Integers, Release, Tables
+from privet.privacy.queries.tables import Components, Tables
 from privet.schema.model import Schema
 
 LARGEST = 3  # columns in an interaction; tests of up to two given columns use no more

@@ -22,11 +22,11 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.arrays import Bools, Floats, Indices
+
 NONE, CIRCLE, HEAD, TAIL = 0, 1, 2, 3
 
 Marks = NDArray[np.int8]
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 Path = tuple[int, ...]
 Step = tuple[int, int]
 Weigh = Callable[[Sequence[Path]], Floats]
@@ -247,7 +247,7 @@ def _rules_9_and_10(marks: Marks) -> Wanted:
     return _none(marks), wanted
 
 
-def _two_ways(reach: Bools, apart: Bools, parents: NDArray[np.intp]) -> bool:
+def _two_ways(reach: Bools, apart: Bools, parents: Indices) -> bool:
     """Whether first steps m, n that are apart both lead to parents (it may be the same one)."""
     leads = reach[:, parents].any(axis=1)
     return bool(apart[np.ix_(leads, leads)].any())

@@ -45,10 +45,6 @@ class Knowledge:
         """Whether the arrow a --> b is required."""
         return (a, b) in self.required
 
-    def adjacent_allowed(self, a: str, b: str) -> bool:
-        """Whether a and b may be joined at all."""
-        return self.may(a, b) or self.may(b, a)
-
     def check(self, names: Iterable[str]) -> None:
         """Refuse knowledge that contradicts itself or speaks of unknown names."""
         self._check_names(tuple(names))

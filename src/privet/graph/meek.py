@@ -12,13 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.arrays import Bools
 from privet.errors import GraphError, KnowledgeError
 from privet.graph.knowledge import Knowledge
 
-Matrix = NDArray[np.bool_]
 
-
-def meek(A: Matrix, fixed: Matrix | None = None) -> Matrix:
+def meek(A: Bools, fixed: Bools | None = None) -> Bools:
     """Orient every undirected edge whose direction follows, by Meek's rules 1 to 4 [Meek 1995].
 
     ``fixed[i, j]`` first turns an undirected i --- j into i --> j (knowledge). Arrows are never
@@ -43,29 +42,29 @@ def meek(A: Matrix, fixed: Matrix | None = None) -> Matrix:
         A &= ~implied.T
 
 
-def _paths(first: Matrix, second: Matrix) -> NDArray[np.float32]:
+def _paths(first: Bools, second: Bools) -> NDArray[np.float32]:
     """Number of k with first[i, k] and second[k, j] (small whole numbers, exact in float32)."""
     return first.astype(np.float32) @ second.astype(np.float32)
 
 
-def _apart(A: Matrix) -> Matrix:
+def _apart(A: Bools) -> Bools:
     """Pairs of different nodes without an edge."""
     apart = ~(A | A.T)
     np.fill_diagonal(apart, False)
     return apart
 
 
-def _rule1(A: Matrix, arrows: Matrix) -> Matrix:
+def _rule1(A: Bools, arrows: Bools) -> Bools:
     """a --> b --- c with a, c apart: b --> c, else b would be a new collider."""
     return _paths(arrows.T, _apart(A)) > 0
 
 
-def _rule2(arrows: Matrix) -> Matrix:
+def _rule2(arrows: Bools) -> Bools:
     """a --> b --> c with a --- c: a --> c, else a circle."""
     return _paths(arrows, arrows) > 0
 
 
-def _rules_3_and_4(A: Matrix, arrows: Matrix, lines: Matrix) -> Matrix:
+def _rules_3_and_4(A: Bools, arrows: Bools, lines: Bools) -> Bools:
     """Rule 3: a --- c --> b, a --- d --> b with c, d apart: a --> b.
     Rule 4: a --- d --> c --> b with a, c joined and b, d apart: a --> b."""
     implied = np.zeros_like(A)
@@ -80,13 +79,13 @@ def _rules_3_and_4(A: Matrix, arrows: Matrix, lines: Matrix) -> Matrix:
     return implied
 
 
-def collider_arrows(A: Matrix) -> Matrix:
+def collider_arrows(A: Bools) -> Bools:
     """The arrows i --> k that meet an arrow j --> k with i, j apart."""
     arrows = A & ~A.T
     return arrows & (_paths(_apart(A), arrows) > 0)
 
 
-def vstructures(A: Matrix) -> frozenset[tuple[int, int, int]]:
+def vstructures(A: Bools) -> frozenset[tuple[int, int, int]]:
     """All (i, k, j), i < j, with i --> k <-- j and i, j apart."""
     arrows, apart = A & ~A.T, _apart(A)
     return frozenset(
@@ -98,7 +97,7 @@ def vstructures(A: Matrix) -> frozenset[tuple[int, int, int]]:
     )
 
 
-def cpdag(dag: Matrix) -> Matrix:
+def cpdag(dag: Bools) -> Bools:
     """The CPDAG of a DAG: an arrow where every DAG with the same independences agrees.
 
     Colliders plus Meek's rules are complete for this [Meek 1995, Theorem 3].
@@ -107,7 +106,7 @@ def cpdag(dag: Matrix) -> Matrix:
     return meek(dag | (dag.T & ~kept.T))
 
 
-def extension(pdag: Matrix) -> Matrix | None:
+def extension(pdag: Bools) -> Bools | None:
     """A DAG with the edges, arrows and colliders of ``pdag``, or None if there is none.
 
     Dor and Tarsi (1992): take away a node that can come last (no arrow leaves it, and each of
@@ -138,7 +137,7 @@ def extension(pdag: Matrix) -> Matrix | None:
     return None if left else dag
 
 
-def _bits(A: Matrix) -> list[int]:
+def _bits(A: Bools) -> list[int]:
     """Each row as one whole number, bit j for column j."""
     return [int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little") for row in A]
 
@@ -152,13 +151,7 @@ def _members(bits: int) -> list[int]:
     return members
 
 
-def is_valid_cpdag(A: Matrix) -> bool:
-    """Whether A is the CPDAG of some DAG, so of any of its extensions."""
-    dag = extension(A)
-    return dag is not None and bool(np.array_equal(cpdag(dag), A))
-
-
-def is_acyclic(A: Matrix) -> bool:
+def is_acyclic(A: Bools) -> bool:
     """Whether the arrows of A (undirected edges aside) run in no circle."""
     arrows = A & ~A.T
     left = np.arange(len(A))
@@ -171,7 +164,7 @@ def is_acyclic(A: Matrix) -> bool:
     return True
 
 
-def apply_knowledge(A: Matrix, names: Sequence[str], knowledge: Knowledge) -> Matrix:
+def apply_knowledge(A: Bools, names: Sequence[str], knowledge: Knowledge) -> Bools:
     """Orient the undirected edges of A that knowledge decides, then close under Meek's rules.
 
     Raises KnowledgeError if an edge or an arrow of A is not allowed or a required one is
@@ -189,7 +182,7 @@ def apply_knowledge(A: Matrix, names: Sequence[str], knowledge: Knowledge) -> Ma
     return closed
 
 
-def _decided(A: Matrix, names: Sequence[str], knowledge: Knowledge) -> Matrix:
+def _decided(A: Bools, names: Sequence[str], knowledge: Knowledge) -> Bools:
     """The arrows i --> j of A that knowledge leaves as the only choice."""
     at = {name: i for i, name in enumerate(names)}
     for a, b in sorted(knowledge.required):

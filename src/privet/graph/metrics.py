@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Bools
 from privet.errors import GraphError
 from privet.graph.fci_rules import NONE
 from privet.graph.graph import SYMMETRIC, Graph
 from privet.graph.pag import marks_of
 
-Matrix = NDArray[np.bool_]
 State = tuple[str, str]
 
 
@@ -146,7 +145,7 @@ def structural_intervention_distance(truth: Graph, found: Graph) -> int:
     return sum(int(_false_effects(G, reach, i, H[:, i]).sum()) for i in range(len(G)))
 
 
-def _reach(G: Matrix) -> Matrix:
+def _reach(G: Bools) -> Bools:
     """reach[i, j]: j is i or a descendant of i."""
     reach = G | np.eye(len(G), dtype=np.bool_)
     while True:
@@ -156,19 +155,19 @@ def _reach(G: Matrix) -> Matrix:
         reach = further
 
 
-def _false_effects(G: Matrix, reach: Matrix, i: int, Z: Matrix) -> Matrix:
+def _false_effects(G: Bools, reach: Bools, i: int, Z: Bools) -> Bools:
     """For each j, whether adjusting for Z gets the effect of i on j wrong."""
     above_Z = reach[:, Z].any(axis=1)
     descends = reach[i].copy()
     descends[i] = False
     spoilt = reach[descends & above_Z].any(axis=0) & descends
     biased = spoilt | _open_beside_causal(G, i, Z)
-    wrong: Matrix = (Z & descends) | (~Z & biased)
+    wrong: Bools = (Z & descends) | (~Z & biased)
     wrong[i] = False
     return wrong
 
 
-def _open_beside_causal(G: Matrix, i: int, Z: Matrix) -> Matrix:
+def _open_beside_causal(G: Bools, i: int, Z: Bools) -> Bools:
     """The nodes that an open path from i reaches other than along arrows all the way.
 
     A walk that never returns to i is followed; its state is the node, whether it came in by an

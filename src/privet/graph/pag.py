@@ -12,17 +12,14 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Bools, Floats
 from privet.errors import GraphError, KnowledgeError
 from privet.graph.fci_rules import CIRCLE, HEAD, NONE, TAIL, Marks, Path, ancestors, closure
 from privet.graph.formats.common import End, ends, join
 from privet.graph.graph import Edge, Graph
 from privet.graph.knowledge import Knowledge
 from privet.graph.meek import is_acyclic
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 _CODES: dict[End, int] = {"circle": CIRCLE, "arrow": HEAD, "tail": TAIL}
 _ENDS = {code: end for end, code in _CODES.items()}

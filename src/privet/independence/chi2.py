@@ -25,11 +25,11 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtrc
 
+from privet.arrays import Floats, Indices, Integers
 from privet.evidence.prior import EFFECTS
-from privet.evidence.tables import Floats, Indices, TableEvidence
+from privet.evidence.tables import TableEvidence
 from privet.independence.strata import Strata, outer, shared_noise, strata_design
 
 # Numbers in one block of work, so that memory stays bounded whatever the size of the tables.
@@ -63,7 +63,7 @@ def full(evidence: TableEvidence, questions: Indices) -> Tested:
 def pooled_counted(
     evidence: TableEvidence,
     questions: Indices,
-    tables: Callable[[Indices], Sequence[NDArray[np.int64]]],
+    tables: Callable[[Indices], Sequence[Integers]],
     drawn: tuple[int, np.random.Generator] | None = None,
 ) -> Tested:
     """Pooled tests on exact evidence of pairs and counted tables of (x, Z) and (y, Z), whatever
@@ -138,7 +138,7 @@ def _pooled(evidence: TableEvidence, questions: Indices) -> Floats:
 
 
 def _pooled_counted(
-    tables: Callable[[Indices], Sequence[NDArray[np.int64]]],
+    tables: Callable[[Indices], Sequence[Integers]],
     drawn: tuple[int, np.random.Generator] | None,
     evidence: TableEvidence,
     questions: Indices,
@@ -162,7 +162,7 @@ def _pooled_counted(
     return _chi_square(d, sampling, weighed, freedom, _grain(rows, cols))
 
 
-def _sampling(strata: Strata, size: int) -> tuple[Floats, NDArray[np.int64]]:
+def _sampling(strata: Strata, size: int) -> tuple[Floats, Integers]:
     """The sampling covariance of pooled departures, and their degrees of freedom."""
     rows, cols = strata.sampling()
     sampling = np.einsum("tzab,tzcd->tacbd", rows, cols).reshape(-1, size, size)
@@ -183,7 +183,7 @@ def _effects(evidence: TableEvidence, pairs: Indices) -> Floats:
 
 def _pooled_parts(
     evidence: TableEvidence, questions: Indices
-) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
+) -> tuple[Floats, Floats, Floats, Integers]:
     """Departures, their sampling and noise covariances, and degrees of freedom."""
     coefficients, variances = evidence.coefficients(questions, apart=True)
     strata = Strata.of(evidence, questions, coefficients, variances)
@@ -263,7 +263,7 @@ def _block_diagonal(blocks: Floats) -> Floats:
 
 
 def _chi_square(
-    d: Floats, covariance: Floats, weighed: Floats, freedom: NDArray[np.int64], grain: Floats
+    d: Floats, covariance: Floats, weighed: Floats, freedom: Integers, grain: Floats
 ) -> Floats:
     """T = d' C^-1 d, its p-value, and a Bayes factor.
 

@@ -11,11 +11,12 @@ from math import log
 
 import numpy as np
 
+from privet.arrays import Bools, Floats, Indices
 from privet.errors import MethodError
 from privet.evidence.exact_tables import CountedTables
-from privet.evidence.tables import Floats, Indices, TableEvidence
+from privet.evidence.tables import TableEvidence
 from privet.independence import chi2
-from privet.independence.tables import Bools, TableJudge
+from privet.independence.tables import TableJudge
 
 MEASURED = 2  # given columns that interactions serve
 # A test whose tables have more cells is not tried, as if nothing had been measured: two given

@@ -23,13 +23,11 @@ from itertools import combinations
 from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfc
 
-from privet.evidence.moments import Floats, MomentEvidence
+from privet.arrays import Floats, Indices
+from privet.evidence.moments import MomentEvidence
 from privet.evidence.prior import EFFECTS
-
-Indices = NDArray[np.intp]
 
 # Effects (as atanh r) that a Bayes factor averages over, from weak to strong.
 TAUS = np.array(EFFECTS)

@@ -8,12 +8,11 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privet.evidence.tables import Floats, Indices, TableEvidence
+from privet.arrays import Bools, Floats, Indices
+from privet.evidence.tables import TableEvidence
 from privet.privacy.queries.contrasts import design_inverse
 
-Bools = NDArray[np.bool_]
 Variances = dict[tuple[int, ...], Floats]
 
 # A stratum counts only if its total is at least this many rows and this many noise deviations.

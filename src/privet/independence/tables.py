@@ -7,12 +7,10 @@ from itertools import combinations
 from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privet.evidence.tables import Floats, Indices, TableEvidence
+from privet.arrays import Bools, Floats, Indices
+from privet.evidence.tables import TableEvidence
 from privet.independence import chi2
-
-Bools = NDArray[np.bool_]
 
 # Full tests with more numbers than this are not tried: they have no power left.
 WIDEST_FULL_TEST = 128

@@ -12,15 +12,16 @@ from functools import partial
 
 import numpy as np
 
+from privet.arrays import Bools, Floats, Indices
 from privet.evidence.moments import MomentEvidence
 from privet.schema.model import Schema
 from privet.scores.families import Families
 from privet.scores.noisy_tables import NoisyTables
 from privet.search.constraints import Constraints
+from privet.search.pc import skeleton
 from privet.search.potential import potential
-from privet.search.protocols import Bools, Floats, Gains, Indices, Judge, Locals
+from privet.search.protocols import Gains, Judge, Locals
 from privet.search.stability import DOUBT
-from privet.search.weighed_pc import skeleton
 
 Question = tuple[int, ...]
 Answer = Callable[[Indices], Floats]

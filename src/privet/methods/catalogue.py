@@ -20,7 +20,7 @@ from privet.methods.method import Finding, Method
 from privet.methods.options import Settings
 from privet.methods.search import Search, check_parents, check_score
 from privet.methods.sources.source import Source
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.schema.model import Schema, did_you_mean
 
 
@@ -66,6 +66,7 @@ def product(source: Source, search: Search) -> Method:
         search=partial(_search, source, search),
         delta=source.delta,
         alpha=source.alpha,
+        plan=source.plan,
         graph=search.graph,
         uses=uses,
     )

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from privet.errors import MethodError
+from privet.evidence.plan import Lines
 from privet.evidence.prior import default_level
 from privet.graph.graph import Graph
 from privet.methods.options import Settings
 from privet.privacy.ledger.conversion import Number
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
 
@@ -71,6 +72,7 @@ class Method:
     reason: str = "it searches exact statistics"
     published: Published | None = None
     delta: Callable[[Schema, Number], float] = usual_delta
+    plan: Lines | None = None
 
     def options(self, settings: Settings, columns: int) -> dict[str, Any]:
         """What was asked of the search, for its certificate."""

@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from privet.arrays import Bools
 from privet.errors import MethodError
 from privet.graph.confidence import with_confidence
 from privet.graph.graph import Edge, Graph
@@ -21,8 +22,7 @@ from privet.methods.basis import Basis, Replicas
 from privet.methods.method import Finding
 from privet.methods.options import Settings
 from privet.schema.model import Schema
-from privet.search.protocols import Bools
-from privet.search.weighed_pc import WIDEST
+from privet.search.pc import WIDEST
 
 # What a search needs of evidence: answers to tests, gains of arrows, scores of whole families, or
 # second moments to which it fits weights.

@@ -10,11 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Floats
 from privet.errors import DataError
-
-Floats = NDArray[np.float64]
 
 ADDITIVE = ("gp", "sigmoid", "poly", "exp", "linear")
 OTHER = ("post-nonlinear", "heteroscedastic", "confounded")

@@ -18,8 +18,8 @@ import numpy as np
 from privet.errors import MethodError
 from privet.privacy.mechanisms import laplace_variance
 from privet.privacy.queries.additive_noise import RANKS, Anm, AnmScores, Protect
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.residuals import OF, IqrStability, LogIqr
-from privet.privacy.queries.tables import Release
 from privet.privacy.queries.tested import RankStability
 
 if TYPE_CHECKING:

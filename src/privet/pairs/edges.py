@@ -9,19 +9,21 @@ noise here, so this is right only if they act like noise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
+from privet.arrays import Bools, OnStep
 from privet.graph import meek as rules
 from privet.graph.graph import Edge, Graph
 from privet.pairs import measure as asking
 from privet.pairs import way as registry
 from privet.pairs.algorithms.judgement import REPLICAS
-from privet.pairs.way import AUTO, Choices, Orientation, Pair, pair_of
-from privet.privacy.queries.tables import Release
+from privet.pairs.options import Choices
+from privet.pairs.way import AUTO, Orientation, Pair, pair_of
+from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
 
@@ -39,9 +41,7 @@ def undirected(graph: Graph, schema: Schema) -> list[Pair]:
     ]
 
 
-def ask(
-    curator: Curator, graph: Graph, share: Fraction, on_step: Callable[[str, float], None]
-) -> tuple[Release, ...]:
+def ask(curator: Curator, graph: Graph, share: Fraction, on_step: OnStep) -> tuple[Release, ...]:
     """Measures the undirected edges for this share of the budget; without any, for nothing."""
     pairs = undirected(graph, curator.schema)
     if not pairs:
@@ -102,7 +102,7 @@ class _Drawing:
         self.asked.append((i, j))
         return True
 
-    def _sound(self, closed: rules.Matrix) -> bool:
+    def _sound(self, closed: Bools) -> bool:
         """No circle, no new collider, and still the graph of a DAG, if it was."""
         return (
             rules.is_acyclic(closed)

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from privet.pairs.way import Choices, Pair, Way
+from privet.pairs.options import Choices
+from privet.pairs.way import Pair, Way
+from privet.privacy.queries.base import Query, Release
 from privet.privacy.queries.pairs import QuantileRanks, Range, check_numeric
-from privet.privacy.queries.tables import Components, Query, Release
+from privet.privacy.queries.tables import Components
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
 

@@ -15,10 +15,11 @@ from math import sqrt
 import numpy as np
 
 from privet.pairs.algorithms.judgement import related
-from privet.pairs.way import Choices, Pair
+from privet.pairs.options import Choices
+from privet.pairs.way import Pair
 from privet.pairs.ways import noisy_table as on_tables
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import PairTable
-from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
 
@@ -38,7 +39,7 @@ def seen(
 ) -> tuple[str, tuple[str, ...]]:
     """A reason against any answer, or none; and warnings."""
     release = next(r for r in releases if isinstance(r.query, PairTable))
-    query: PairTable = release.query
+    query = release.asked(PairTable)
     table = on_tables.counts(release)
     total = table.sum()
     x, y = (total - table.sum(axis=1 - axis).max() for axis in (0, 1))

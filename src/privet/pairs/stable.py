@@ -11,11 +11,12 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil
+from typing import Any
 
-from privet.privacy.queries.additive_noise import Anm, AnmScores
+from privet.privacy.queries.additive_noise import Anm, AnmScores, new_key
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.residuals import OF, LogIqr
 from privet.privacy.queries.ridge import FINE
-from privet.privacy.queries.tables import Release
 from privet.privacy.queries.tested import StableRange, StableRanks
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
@@ -75,5 +76,5 @@ def bin_width(model: Anm, schema: Schema, steps: int) -> float:
 
 def forgotten(release: Release) -> Release:
     """The same without the key of the halves, which stays secret."""
-    model = Anm.from_dict(release.query.model.to_dict())
-    return replace(release, query=replace(release.query, model=model))
+    query: Any = release.query  # of any kind that has a model
+    return replace(release, query=replace(query, model=replace(query.model, key=new_key())))

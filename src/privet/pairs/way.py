@@ -16,9 +16,9 @@ from typing import Any, Literal
 import privet.pairs
 from privet.errors import MethodError
 from privet.pairs.algorithms.on_table import DEFAULT
-from privet.privacy.queries.additive_noise import Protect
+from privet.pairs.options import Choices
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import Range
-from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema, did_you_mean
 from privet.trust.curator import Curator
 
@@ -26,41 +26,6 @@ Direction = Literal["-->", "<--", "undecided"]
 TURNED: dict[Direction, Direction] = {"-->": "<--", "<--": "-->", "undecided": "undecided"}
 AUTO = f"table-{DEFAULT}"
 MOST_FLIPPED = 0.05  # chance that noise has turned an answer from which on there is none
-
-
-def _say_nothing(_what: str, _share: float) -> None:
-    pass
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choices:
-    """Public choices. ``release``: one number with the sign, or a score of each direction.
-
-    For additive-noise models: ``ridge`` of the regression, ``bandwidth`` of the kernels that
-    measure dependence (in units of half a column's range) and which half of the rows to
-    ``protect``. ``find_bounds`` spends a part of the budget on ranges of the columns.
-    """
-
-    release: str = "sign"
-    protect: Protect = "both"
-    ridge: float | None = None
-    bandwidth: float | str | None = None
-    find_bounds: bool = False
-    seed: int = 0
-    on_step: Callable[[str, float], None] = _say_nothing
-
-    def special(self) -> dict[str, Any]:
-        """Those that differ from their defaults."""
-        given = {name: getattr(self, name) for name in SPECIAL}
-        return {name: value for name, value in given.items() if value != getattr(Choices, name)}
-
-    def options(self) -> dict[str, Any]:
-        """What was asked for, for the certificate."""
-        return {**self.special(), "seed": self.seed}
-
-
-# Options that only some ways use; a way lists its own in ``uses``.
-SPECIAL = ("release", "protect", "ridge", "bandwidth", "find_bounds")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,12 +27,10 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Integers
 from privet.errors import BudgetError, MethodError
 from privet.privacy.ledger.conversion import Currency, float_up
-
-Integers = NDArray[np.int64]
 
 BLOCK = 10_000  # draws per thread; OpenDP takes about 10 microseconds for each
 FIRST_BATCH = 2  # draws ahead of a sieve at first; each further batch is twice as large

@@ -23,7 +23,7 @@ from privet.privacy.engines.encode import UNREADABLE, Encoder
 from privet.privacy.engines.source import open_source
 from privet.privacy.ledger.book import Run
 from privet.privacy.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
-from privet.privacy.queries.tables import Conditional, Query, Release, Rows
+from privet.privacy.queries.base import Conditional, Query, Release, Rows
 from privet.schema.model import Schema
 from privet.schema.names import same_name
 

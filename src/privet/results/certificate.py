@@ -18,7 +18,7 @@ from privet.privacy.ledger.conversion import shorten, weak_delta
 from privet.schema.model import CHOICE, MOST_ROWS, Adjacency, Schema
 
 if TYPE_CHECKING:
-    from privet.privacy.queries.tables import Release
+    from privet.privacy.queries.base import Release
     from privet.trust.statement import Charge, Statement
 
 

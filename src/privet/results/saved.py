@@ -9,59 +9,32 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 import numpy as np
 
 from privet.errors import EvidenceError, PrivetError
-from privet.evidence.whole_table import is_whole
-from privet.local.collector.counts import Reported
-from privet.methods.literature import decisions
-from privet.methods.literature.decisions import Decisions
-from privet.methods.literature.weights import Weights
-from privet.methods.searches.causal_order import CausalOrder
-from privet.pairs.quartiles import Quartiles
-from privet.pairs.ways.row_scores import PairScores
-from privet.privacy.queries.additive_noise import AnmScores
-from privet.privacy.queries.box_moments import BoxMoments
-from privet.privacy.queries.moments import Locations, Moments
-from privet.privacy.queries.pairs import LossDifference, PairTable
-from privet.privacy.queries.residuals import IqrStability, LogIqr
-from privet.privacy.queries.tables import Components, Release, Tables
-from privet.privacy.queries.tested import RankStability
+from privet.privacy.queries.base import Query, Release, from_document, is_known, to_document
 from privet.schema.model import Schema
 
 VERSION = 1
-# The queries that evidence may hold, and what searches call them.
-KINDS: dict[Any, str] = {
-    Components: "tables",
-    Tables: "counts",
-    Locations: "moments",
-    Moments: "moments",
-    BoxMoments: "box moments",
-    CausalOrder: "a causal order",
-    Decisions: "decisions",
-    Weights: "weights",
-    PairTable: "tables of pairs",
-    LossDifference: "scores of pairs",
-    AnmScores: "scores of pairs",
-    RankStability: "scores of pairs",
-    IqrStability: "scores of pairs",
-    LogIqr: "scores of pairs",
-    Quartiles: "scores of pairs",
-    PairScores: "scores of pairs",
-    Reported: "reports",
-}
+# Where the files of queries are, lightest first; a query is known once its file is imported.
+ROOMS = ("privet.privacy.queries", "privet.local.collector", "privet.pairs", "privet.methods")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Saved:
-    """Releases, the schema they speak of, and the certificate of the run that paid for them."""
+    """Releases, the schema they speak of, and the certificate of the run that paid for them.
+
+    Of several sites, ``sites`` are what each has sent, and the releases those of all of them."""
 
     schema: Schema
     releases: tuple[Release, ...]
     certificate: dict[str, Any]
+    sites: tuple[Saved, ...] = ()
 
 
 def to_json(saved: Saved) -> str:
@@ -101,13 +74,13 @@ def load(path: str | Path) -> Saved:
 
 def kind(release: Release, schema: Schema) -> str:
     """What kind of evidence a release is."""
-    return "tables" if is_whole(release, schema) else KINDS[type(release.query)]
+    return release.query.kind(schema)
 
 
-def told(saved: Saved) -> bool:
+def step_by_step(saved: Saved) -> bool:
     """Whether these are the answers that one search was told step by step: no other search, no
     other options and no other knowledge can make anything else of them."""
-    return any(isinstance(release.query, Decisions | Weights) for release in saved.releases)
+    return any(release.query.one_search for release in saved.releases)
 
 
 def _from_dict(document: dict[str, Any]) -> Saved:
@@ -119,7 +92,7 @@ def _from_dict(document: dict[str, Any]) -> Saved:
     if certificate.get("private") is not False:
         _check_promise(certificate, releases, schema)
     for release in releases:
-        _check_answer(release, schema)
+        release.query.check_answer(release, schema)
     return Saved(schema=schema, releases=releases, certificate=certificate)
 
 
@@ -127,47 +100,23 @@ def _check_promise(
     certificate: dict[str, Any], releases: tuple[Release, ...], schema: Schema
 ) -> None:
     """What no run that promises privacy can have released; the file may come from anywhere."""
-    if any(_exact(release, schema) or "as published" in release.mechanism for release in releases):
+    if any(
+        release.query.is_exact(release, schema) or "as published" in release.mechanism
+        for release in releases
+    ):
         raise ValueError("an answer without noise, or as published, under a promise of privacy")
-    reports = [release.query for release in releases if isinstance(release.query, Reported)]
+    epsilons = [release.query.epsilon_of_reports for release in releases]
+    reports = [epsilon for epsilon in epsilons if epsilon is not None]
     local = certificate.get("trust") == "local"
     if len(reports) != (len(releases) if local else 0):
         raise ValueError("reports without a certificate of reports, or the reverse")
-    if any(query.protocol.epsilon > Fraction(certificate["epsilon"]) for query in reports):
+    if any(epsilon > Fraction(certificate["epsilon"]) for epsilon in reports):
         raise ValueError("reports that give away more than is promised")
-
-
-def _exact(release: Release, schema: Schema) -> bool:
-    """Whether an answer that the rows can change has no noise."""
-    if isinstance(release.query, CausalOrder | PairScores):  # asked without privacy only
-        return True
-    if isinstance(release.query, Decisions | Weights | Quartiles):  # made private answer by answer
-        return release.mechanism.lower().startswith("exact")
-    if isinstance(release.query, Reported):  # whose noise is in the reports
-        return False
-    silent = release.variance == 0 and release.query.l2_squared(schema) != 0
-    return silent or release.mechanism.startswith("Exact")
-
-
-def _check_answer(release: Release, schema: Schema) -> None:
-    """What no data can have answered; the file may come from anywhere."""
-    exact = release.variance == 0
-    if isinstance(release.query, Tables | PairTable) and exact and (release.values < 0).any():
-        raise ValueError("a negative count")
-    if isinstance(release.query, Decisions):
-        decisions.read(release, len(schema.columns))
-    if isinstance(release.query, CausalOrder):
-        told = release.query.unpack(release.values, schema)
-        places = list(range(len(release.query.columns)))
-        if sorted(told.order) != places or min(told.rows) < 0:
-            raise ValueError("no order of the columns")
-        if np.abs(told.correlations).max() > 1 + 1e-9:
-            raise ValueError("no correlations")
 
 
 def _to_dict(release: Release) -> dict[str, Any]:
     return {
-        "query": {"kind": type(release.query).__name__, **release.query.to_dict()},
+        "query": to_document(release.query),
         "mechanism": release.mechanism,
         "variance": release.variance,
         "values": release.values.tolist(),
@@ -175,12 +124,20 @@ def _to_dict(release: Release) -> dict[str, Any]:
 
 
 def _release(part: dict[str, Any], schema: Schema) -> Release:
-    kinds = {kind.__name__: kind for kind in KINDS}
-    description = dict(part["query"])
-    query = kinds[description.pop("kind")].from_dict(description)
+    query = _query(part["query"])
     query.check(schema)
     values = np.array(part["values"], dtype=np.int64)
     variance = float(part["variance"])
     if values.shape != (query.size(schema),) or not 0 <= variance < np.inf:
         raise ValueError("the values do not fit the query")
     return Release(query=query, values=values, variance=variance, mechanism=str(part["mechanism"]))
+
+
+def _query(document: dict[str, Any]) -> Query:
+    """A query by its own codec. Nothing in a document says what is imported."""
+    for room in ROOMS:
+        if is_known(document["kind"]):
+            break
+        for module in walk_packages(import_module(room).__path__, f"{room}."):
+            import_module(module.name)
+    return from_document(document)

@@ -23,9 +23,10 @@ from math import e, log, pi
 import numpy as np
 from scipy.special import multigammaln
 
-from privet.evidence.moments import Floats, MomentEvidence
+from privet.arrays import Floats, Indices
+from privet.evidence.moments import MomentEvidence
 from privet.independence.fisher_z import fisher_z
-from privet.scores.families import Families, Indices
+from privet.scores.families import Families
 
 MEAN_WEIGHT = 1.0  # α_μ: the prior mean weighs as much as so many rows
 BLOCK = 20_000  # sets at a time, so that memory stays bounded

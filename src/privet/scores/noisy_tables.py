@@ -20,7 +20,8 @@ from itertools import combinations
 
 import numpy as np
 
-from privet.scores.families import Families, Floats, Indices
+from privet.arrays import Floats, Indices
+from privet.scores.families import Families
 
 # The ways to put three columns together: a pair that is asked about, and the third.
 ROUTES = ((0, 1, 2), (0, 2, 1), (1, 2, 0))

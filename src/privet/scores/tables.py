@@ -16,14 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
+from privet.arrays import Floats, Indices
 from privet.evidence.exact_tables import CountedTables
 from privet.scores.families import Families
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # A wider table is never worth it. An arrow that completes a table of c cells gains at most
 # n log k, k the fewer levels of its two ends, and costs BIC at least c/2 (1 - 1/k)² log n. With

@@ -12,15 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Bools, Floats, Indices
 from privet.graph.meek import cpdag
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
-
-def unshielded(adjacent: Bools) -> NDArray[np.intp]:
+def unshielded(adjacent: Bools) -> Indices:
     """All (i, k, j), i < j, with i - k - j and i, j apart."""
     triples = [
         (int(i), k, int(j))
@@ -35,7 +32,7 @@ def unshielded(adjacent: Bools) -> NDArray[np.intp]:
 
 def orient(
     adjacent: Bools,
-    triples: NDArray[np.intp],
+    triples: Indices,
     weights: Floats,
     *,
     allowed: Bools,
@@ -75,9 +72,7 @@ class _Orientation:
     value: float = 0.0
 
     @staticmethod
-    def over(
-        adjacent: Bools, triples: NDArray[np.intp], weights: Floats, allowed: Bools
-    ) -> _Orientation:
+    def over(adjacent: Bools, triples: Indices, weights: Floats, allowed: Bools) -> _Orientation:
         size = len(adjacent)
         weight: list[dict[tuple[int, int], float]] = [{} for _ in range(size)]
         for (i, k, j), w in zip(triples.tolist(), weights.tolist(), strict=True):

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Bools, Floats
 from privet.graph.knowledge import Knowledge
-from privet.search.pc import Skeleton
-
-Bools = NDArray[np.bool_]
+from privet.search.skeleton import Skeleton
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class Constraints:
         must = np.array([[a != b and knowledge.must(a, b) for b in names] for a in names])
         return Constraints(allowed & ~must.T, allowed | allowed.T, must | must.T)
 
-    def without_circles(self, found: Skeleton, strength: NDArray[np.float64]) -> Skeleton:
+    def without_circles(self, found: Skeleton, strength: Floats) -> Skeleton:
         """The skeleton without the weakest edges of circles that knowledge alone would force.
 
         Each edge with one allowed direction is an arrow. Forbidden arrows may leave a circle as

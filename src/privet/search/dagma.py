@@ -16,6 +16,7 @@ from math import log
 
 import numpy as np
 
+from privet.arrays import Floats
 from privet.search.constraints import Constraints
 from privet.search.notears import (
     THRESHOLD,
@@ -25,7 +26,6 @@ from privet.search.notears import (
     of_unit_errors,
     without_circles,
 )
-from privet.search.protocols import Floats
 
 # The authors' values: penalty of weights, and the path of mu and s.
 SPARSITY = 0.03

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from privet.arrays import Bools, Floats
 from privet.search.constraints import Constraints
 from privet.search.notears import Weighted
-from privet.search.protocols import Bools, Floats
 
 
 def direct_lingam(

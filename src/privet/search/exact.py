@@ -15,10 +15,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.arrays import Bools, Floats, Integers
 from privet.errors import MethodError
 from privet.search.constraints import Constraints
 from privet.search.hill_climb import known_class
-from privet.search.protocols import Bools, Floats, Locals
+from privet.search.protocols import Locals
 
 # Tables of 2^19 numbers for each of 20 columns: 80 MiB. One column more doubles them.
 MOST_COLUMNS = 20
@@ -28,7 +29,7 @@ MOST_COLUMNS = 20
 class _Families:
     """The parent sets of one child that may stand (as bits over all columns), and their scores."""
 
-    sets: NDArray[np.int64]
+    sets: Integers
     scores: Floats
 
     def best_within(self, before: int) -> int:
@@ -99,7 +100,7 @@ def _best_scores(family: _Families, child: int, size: int) -> Floats:
     return best
 
 
-def _without_bit(sets: NDArray[np.int64], bit: int) -> NDArray[np.int64]:
+def _without_bit(sets: Integers, bit: int) -> Integers:
     """Sets that lack a member, renumbered as if there were no such column."""
     low = (1 << bit) - 1
     return sets & low | sets >> 1 & ~low

@@ -8,7 +8,7 @@ of rows is assumed.
 
 A triple i - k - j is a collider if k is not in what separates i and j. With noisy answers one
 such test is a weak ground. So independence is weighed with k given against without, each with
-the best of many sets (as in ``weighed_pc``, and the separator found), and each node gets the
+the best of many sets (as in ``search/pc.py``, and the separator found), and each node gets the
 arrowheads that its triples together like.
 
 Knowledge. A forbidden arrow a --> b says that a is no cause of b: an edge between them has an
@@ -24,12 +24,13 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from privet.arrays import Bools, Floats, Indices
 from privet.graph.fci_rules import CIRCLE, HEAD, NONE, TAIL, Marks, Path, closure, written
 from privet.search.colliders import unshielded
 from privet.search.constraints import Constraints
-from privet.search.pc import Skeleton, complete, prune, separated, strongest
-from privet.search.protocols import Bools, Floats, Indices, Judge
-from privet.search.weighed_pc import HEAVIEST_TRIPLE, WIDEST, log_odds
+from privet.search.pc import HEAVIEST_TRIPLE, WIDEST, log_odds
+from privet.search.protocols import Judge
+from privet.search.skeleton import Skeleton, complete, prune, separated, strongest
 
 Question = tuple[int, ...]
 Doubt = tuple[int, int, tuple[int, ...]]
@@ -198,7 +199,7 @@ class _Search:
         return self._weights(found, np.array(triples, dtype=np.intp).reshape(-1, 3))
 
     def _weights(self, found: Skeleton, triples: Indices) -> Floats:
-        """The log odds of a collider, as in ``weighed_pc``, for triples (i, k, j), i < j; the
+        """The log odds of a collider, as in ``search/pc.py``, for triples (i, k, j), i < j; the
         separator found decides where the evidence is the same with k and without.
 
         Perfect answers are the same only where an edge i - k is false, as RFCI allows; then what

@@ -20,10 +20,11 @@ from typing import Protocol
 
 import numpy as np
 
+from privet.arrays import Bools, Floats
 from privet.graph.meek import collider_arrows, cpdag, extension
 from privet.search.constraints import Constraints
 from privet.search.hill_climb import TINY, Question, Remembered, bits_of, closed, members
-from privet.search.protocols import Bools, Floats, Gains
+from privet.search.protocols import Gains
 
 # Dense neighbourhoods have exponentially many cliques: so many are tried for one pair, small ones
 # first, and strongly associated neighbours of y first.

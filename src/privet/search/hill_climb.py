@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privet.arrays import Bools, Floats
 from privet.graph.meek import cpdag, extension, meek, vstructures
 from privet.search.constraints import Constraints
-from privet.search.protocols import Bools, Floats, Gains
+from privet.search.protocols import Gains
 
 # x, y and S, the members of S as the bits of one whole number.
 Question = tuple[int, int, int]

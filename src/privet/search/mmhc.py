@@ -14,12 +14,13 @@ from itertools import combinations
 
 import numpy as np
 
+from privet.arrays import Bools, Floats
 from privet.graph.meek import extension
 from privet.search.constraints import Constraints
 from privet.search.ges import ges
 from privet.search.hill_climb import Remembered, bits_of, climb, known_class
-from privet.search.protocols import Bools, Floats, Gains, Judge
-from privet.search.weighed_pc import WIDEST
+from privet.search.pc import WIDEST
+from privet.search.protocols import Gains, Judge
 
 
 def mmhc(judge: Judge, gains: Gains, constraints: Constraints, max_order: int) -> Bools:

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from privet.arrays import Bools, Floats
 from privet.search.constraints import Constraints
-from privet.search.protocols import Bools, Floats
 
 Smooth = Callable[[Floats], tuple[float, Floats]]
 

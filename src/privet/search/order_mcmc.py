@@ -19,10 +19,11 @@ from math import ceil, log
 
 import numpy as np
 
+from privet.arrays import Bools, Floats, Indices
 from privet.graph.meek import cpdag, meek
 from privet.search.constraints import Constraints
 from privet.search.order_tables import Space, Tables
-from privet.search.protocols import Bools, Floats, Indices, Locals
+from privet.search.protocols import Locals
 
 # A step moves one column to a place drawn from all places, or tries to swap two columns. Each
 # chain takes STEPS p² log p of them, within bounds (MOST_STEPS is reached at 40 columns).

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privet.arrays import Bools, Floats, Indices
 from privet.search.constraints import Constraints
-from privet.search.protocols import Bools, Floats, Indices, Locals
+from privet.search.protocols import Locals
 
 # Tables double with each candidate; a column that has this many gets further ones only as the
 # one parent from outside.

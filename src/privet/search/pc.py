@@ -1,130 +1,93 @@
-"""PC-stable on answers that come in batches: the skeleton, order by order.
+"""The whole search: skeleton order by order, then arrows from weighed colliders.
 
-The search knows neither data nor privacy. It asks many questions (x, y, *Z) at once and gets a
-margin for each: positive says dependent, negative independent, and its size says how surely.
-
-What differs from the textbook, and makes it robust to noise [found by experiment]:
-- All independences of an order are collected on the frozen graph and taken in the order of
-  their credibility: first the edges that are weak compared with the paths through Z.
-- A separator must make sense when it is used: each member of Z lies on a path between x and y
-  in the graph as it is then. With a perfect oracle this never forbids a minimal separator.
+A judge answers from evidence; the search knows neither data nor privacy, nor what the evidence
+is made of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from itertools import combinations
+from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Bools = NDArray[np.bool_]
-Ask = Callable[[Indices], Floats]
+from privet.arrays import Bools, Floats, Indices
+from privet.search.colliders import orient, unshielded
+from privet.search.constraints import Constraints
+from privet.search.protocols import Judge
+from privet.search.skeleton import Ask, Skeleton, complete, prune
 
-
-@dataclass(frozen=True)
-class Skeleton:
-    """Which columns are joined, and what separated the others."""
-
-    adjacent: Bools
-    separators: dict[tuple[int, int], tuple[int, ...]]
-
-
-def complete(size: int, possible: Bools | None = None) -> Skeleton:
-    adjacent = ~np.eye(size, dtype=bool)
-    return Skeleton(adjacent if possible is None else adjacent & possible, {})
+# Separators of two and more are formed from this many of the strongest neighbours.
+WIDEST = 8
+# The weight of one triple is bounded, so that none can outvote all others.
+HEAVIEST_TRIPLE = 15.0
+# Before looking, in a random order, the middle of a triple comes last in one case of three.
+COLLIDERS, OTHERS = 1.0, 2.0
+# Rounds in which the share of colliders settles.
+ROUNDS = 100
 
 
-def prune(
-    start: Skeleton,
-    order: int,
-    ask: Ask,
-    *,
-    strength: Floats,
-    required: Bools,
-    widest: int | None = None,
-) -> Skeleton:
-    """Take away the edges that some separator of this size explains.
-
-    ``strength[x, y]`` ranks edges; ``widest`` bounds the neighbours (the strongest are kept)
-    from which separators are formed.
-    """
-    questions = candidates(start.adjacent, order, strength, required, widest)
-    return separated(start, questions, ask, strength)
+def skeleton(judge: Judge, constraints: Constraints, max_order: int) -> Skeleton:
+    strength = judge.strengths()
+    found = complete(len(strength), constraints.possible)
+    for order in range(max_order + 1):
+        found = prune(
+            found,
+            order,
+            judge.margins,
+            strength=strength,
+            required=constraints.required,
+            widest=None if order < 2 else WIDEST,
+        )
+    return constraints.without_circles(found, strength)
 
 
-def separated(start: Skeleton, questions: Indices, ask: Ask, strength: Floats) -> Skeleton:
-    """Without the edges that one of these questions, all of one width, explains; the same object
-    if there is none."""
-    if not len(questions):
-        return start
-    margins = ask(questions)
-    found = np.flatnonzero(margins < 0)
-    ranked = found[_credible_first(questions[found], margins[found], strength)]
-    neighbours = _bitsets(start.adjacent)
-    adjacent, separators = start.adjacent.copy(), dict(start.separators)
-    for x, y, *given in questions[ranked].tolist():
-        if adjacent[x, y] and _on_paths(neighbours, x, y, given):
-            adjacent[x, y] = adjacent[y, x] = False
-            neighbours[x] &= ~(1 << y)
-            neighbours[y] &= ~(1 << x)
-            separators[x, y] = tuple(given)
-    return Skeleton(adjacent, separators) if len(separators) > len(start.separators) else start
-
-
-def candidates(
-    adjacent: Bools, order: int, strength: Floats, required: Bools, widest: int | None
-) -> Indices:
-    """Questions (x, y, *Z), x < y joined, Z among the neighbours of x or of y."""
-    pairs = np.argwhere(np.triu(adjacent & ~required))
-    if order == 0:
-        return pairs
-    questions: list[tuple[int, ...]] = []
-    near = [strongest(adjacent[x], strength[x], widest) for x in range(len(adjacent))]
-    for x, y in pairs.tolist():
-        sides = (combinations([z for z in near[end] if z not in (x, y)], order) for end in (x, y))
-        questions += [(x, y, *given) for given in sorted({*next(sides), *next(sides)})]
-    return np.array(questions, dtype=np.intp).reshape(-1, order + 2)
-
-
-def strongest(adjacent: Bools, strength: Floats, widest: int | None) -> list[int]:
-    members = np.flatnonzero(adjacent)
-    if widest is not None and len(members) > widest:
-        members = np.sort(members[np.argsort(-strength[members], kind="stable")[:widest]])
-    return [int(i) for i in members]
-
-
-def _credible_first(questions: Indices, margins: Floats, strength: Floats) -> Indices:
-    x, y, given = questions[:, 0], questions[:, 1], questions[:, 2:]
-    weakness = strength[x, y]
-    if given.shape[1]:
-        through = np.minimum(strength[x[:, None], given], strength[y[:, None], given]).min(axis=1)
-        weakness = weakness / through
-    return np.lexsort((margins, weakness))
-
-
-def _bitsets(adjacent: Bools) -> list[int]:
-    return [sum(1 << int(j) for j in np.flatnonzero(row)) for row in adjacent]
-
-
-def _on_paths(neighbours: list[int], x: int, y: int, given: Iterable[int]) -> bool:
-    """Whether each z can be reached from x without y and from y without x (edge x-y aside)."""
-    wanted = sum(1 << z for z in given)
-    return not wanted or (
-        not wanted & ~_reachable(neighbours, x, y) and not wanted & ~_reachable(neighbours, y, x)
+def arrows(
+    judge: Judge,
+    found: Skeleton,
+    constraints: Constraints,
+    rng: np.random.Generator,
+    restarts: int = 20,
+) -> Bools:
+    """The CPDAG over a skeleton that the evidence for and against colliders likes best."""
+    triples = unshielded(found.adjacent)
+    weights = collider_weights(judge.margins, found.adjacent, triples)
+    return orient(
+        found.adjacent, triples, weights, allowed=constraints.allowed, rng=rng, restarts=restarts
     )
 
 
-def _reachable(neighbours: list[int], start: int, without: int) -> int:
-    seen = fresh = 1 << start
-    barred = 1 << without
-    while fresh:
-        low = fresh & -fresh
-        fresh ^= low
-        new = neighbours[low.bit_length() - 1] & ~seen & ~barred
-        seen |= new
-        fresh |= new
-    return seen
+def collider_weights(margins: Ask, adjacent: Bools, triples: Indices) -> Floats:
+    """For i - k - j: the log odds that it is a collider.
+
+    The Bayes factor is that of dependence of i and j with k given against without. Both sides
+    may add one neighbour of i or j to the separator, and take the best.
+    """
+    best = np.full((len(triples), 2), np.inf)
+    by_size: dict[int, list[tuple[int, int, tuple[int, ...]]]] = {}
+    for at, (i, k, j) in enumerate(triples.tolist()):
+        near = np.flatnonzero(adjacent[i] | adjacent[j]).tolist()
+        for given in [(), *((z,) for z in near if z not in (i, j, k))]:
+            by_size.setdefault(len(given), []).append((at, 0, (i, j, *given)))
+            by_size.setdefault(len(given) + 1, []).append((at, 1, (i, j, k, *given)))
+    for asked in by_size.values():
+        questions = np.array([question for _, _, question in asked], dtype=np.intp)
+        unique, where = np.unique(questions, axis=0, return_inverse=True)
+        answers = margins(unique)[where.ravel()]
+        place = np.array([(at, side) for at, side, _ in asked], dtype=np.intp)
+        np.minimum.at(best, (place[:, 0], place[:, 1]), answers)
+    factors = np.clip(best[:, 1] - best[:, 0], -HEAVIEST_TRIPLE, HEAVIEST_TRIPLE)
+    return np.asarray(factors + log_odds(factors))
+
+
+def log_odds(factors: Floats) -> float:
+    """The odds that a triple is a collider, learnt from the log Bayes factors of all triples.
+
+    Where nearly all triples are no colliders, one with weak evidence is none either: it would
+    turn a dozen edges. Where many are, weak evidence is believed. The share is the one that
+    agrees with its own posterior probabilities (empirical Bayes, by expectation maximisation).
+    """
+    share = COLLIDERS / (COLLIDERS + OTHERS)
+    for _ in range(ROUNDS):
+        believed = 1 / (1 + np.exp(-(factors + log(share / (1 - share)))))
+        share = (float(believed.sum()) + COLLIDERS) / (len(factors) + COLLIDERS + OTHERS)
+    return log(share / (1 - share))

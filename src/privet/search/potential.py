@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from privet.arrays import Floats, Indices
 from privet.search.colliders import unshielded
-from privet.search.pc import Skeleton
-from privet.search.protocols import Floats, Indices, Judge, Locals
-from privet.search.weighed_pc import collider_weights
+from privet.search.pc import collider_weights
+from privet.search.protocols import Judge, Locals
+from privet.search.skeleton import Skeleton
 
 
 def potential(judge: Judge, found: Skeleton) -> Locals:

@@ -9,12 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Indices = NDArray[np.intp]
+from privet.arrays import Floats, Indices
 
 # For rows (x, y, *S): by how much the score grows if x becomes a further parent of y beside S;
 # the same if y becomes one of x. Infinite: the evidence cannot say. The margins of a judge are

@@ -14,11 +14,12 @@ from typing import TypeVar
 
 import numpy as np
 
+from privet.arrays import Bools, Floats, Indices
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
-from privet.search.pc import Ask, Bools, Floats, Indices, Skeleton, prune
+from privet.search.pc import WIDEST, collider_weights
 from privet.search.protocols import Judge
-from privet.search.weighed_pc import WIDEST, collider_weights
+from privet.search.skeleton import Ask, Skeleton, prune
 
 # An edge was dropped with doubt if no margin against it was below this.
 DOUBT = -1.5

@@ -11,7 +11,7 @@ from typing import Any
 from privet.errors import BudgetError
 from privet.privacy.ledger.book import Run
 from privet.privacy.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
-from privet.privacy.queries.tables import Conditional, Query, Release
+from privet.privacy.queries.base import Conditional, Query, Release
 from privet.privacy.vault import Vault
 from privet.schema.model import Schema
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Protocol
 
-from privet.privacy.queries.tables import Conditional, Query, Release
+from privet.privacy.queries.base import Conditional, Query, Release
 from privet.schema.model import Schema
 
 

@@ -18,7 +18,7 @@ from privet.local.collector.partial_correlations import LocalNumberJudge
 from privet.methods import catalogue
 from privet.methods.options import make_settings
 from privet.methods.sources import reports as local
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.schema.model import Column, Schema
 
 NAMES = ("a", "b", "low", "high")

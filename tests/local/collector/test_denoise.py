@@ -17,11 +17,11 @@ from privet.local.collector import denoise as ibu
 from privet.local.collector import independence as report_tests
 from privet.local.collector.collect import collect
 from privet.local.collector.collect import views as file_views
-from privet.local.collector.counts import Heap, LeftOut, told
+from privet.local.collector.counts import LeftOut, Tally, as_release
 from privet.local.collector.denoise import CLOSE, denoised, steps, views
-from privet.local.collector.heaps import heaped
 from privet.local.collector.minimum_chi2 import minimum_chi2
 from privet.local.collector.tables import LocalEvidence
+from privet.local.collector.tally import tallies_of
 from privet.local.device.blocks import cell, codes_of, make
 from privet.schema.model import Column, Schema
 
@@ -41,7 +41,7 @@ def some_table(*sizes: int, seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).dirichlet(np.ones(prod(sizes)) * 2).reshape(sizes)
 
 
-def expected(protocol: Protocol, table: np.ndarray) -> Iterator[Heap]:
+def expected(protocol: Protocol, table: np.ndarray) -> Iterator[Tally]:
     """The reports of very many people, by going through all answers: nothing of ibu.py is used."""
     shares, sizes = table.ravel(), protocol.sizes
     rows = codes_of(np.arange(shares.size), sizes)
@@ -55,7 +55,7 @@ def expected(protocol: Protocol, table: np.ndarray) -> Iterator[Heap]:
             for channel, code in zip(protocol.channels, row, strict=True):
                 one = np.outer(one, channel.matrix()[code]).ravel()
             law += share * one
-        yield heap(tuple(range(len(sizes))), np.zeros(law.size), np.arange(law.size), law)
+        yield tally(tuple(range(len(sizes))), np.zeros(law.size), np.arange(law.size), law)
         return
     for block in protocol.blocks:
         channel, own = protocol.channel(block), protocol.sizes_of(block)
@@ -68,11 +68,13 @@ def expected(protocol: Protocol, table: np.ndarray) -> Iterator[Heap]:
                 keys.append(key)
                 cells.append(y)
                 laws.append(float(shares @ each) / protocol.keys(block))
-        yield heap(block.attributes, np.array(keys), np.array(cells), np.array(laws))
+        yield tally(block.attributes, np.array(keys), np.array(cells), np.array(laws))
 
 
-def heap(attributes: tuple[int, ...], key: np.ndarray, cells: np.ndarray, law: np.ndarray) -> Heap:
-    return Heap(
+def tally(
+    attributes: tuple[int, ...], key: np.ndarray, cells: np.ndarray, law: np.ndarray
+) -> Tally:
+    return Tally(
         attributes=attributes,
         key=key.astype(np.int64),
         cell=cells.astype(np.int64),
@@ -99,17 +101,17 @@ def test_expected_reports_give_the_truth_back(name: str, size: int) -> None:
     epsilon, sizes = PROTOCOLS[name]
     protocol = plan_protocol(schema_of(*sizes), epsilon, name)
     table = some_table(*sizes)
-    heaps = list(expected(protocol, table))
+    tallies = list(expected(protocol, table))
     for members in combinations(range(len(sizes)), size):
         truth = table.sum(axis=tuple(i for i in range(len(sizes)) if i not in members))
-        found = views(protocol, heaps, members)
+        found = views(protocol, tallies, members)
         shape = [protocol.sizes[i] for i in ibu.space(protocol, members)]
         whole = table if protocol.family == "grid" else truth
         people = sum(view.counts.sum() for view in found)
         growth = sum(v.back(v.counts / v.shown(whole.ravel())) for v in found) / people
         assert whole.shape == tuple(shape) and growth == pytest.approx(1, abs=1e-9)
         columns = [f"c{i}" for i in reversed(members)]
-        answer = denoised(protocol, heaps, columns, most_steps=3000)
+        answer = denoised(protocol, tallies, columns, most_steps=3000)
         assert answer.table.sum() == pytest.approx(1) and answer.table.shape == truth.T.shape
         assert answer.table == pytest.approx(truth.T, abs=1e-3)
 
@@ -120,9 +122,9 @@ def test_the_likelihood_rises_to_its_largest_value(name: str) -> None:
     protocol = plan_protocol(schema_of(*sizes), epsilon, name)
     rng = np.random.default_rng(3)
     rows = codes_of(rng.choice(prod(sizes), 3000, p=some_table(*sizes).ravel()), sizes)
-    heaps = list(heaped(protocol, Randomizer(protocol).report_codes(rows)))
+    tallies = list(tallies_of(protocol, Randomizer(protocol).report_codes(rows)))
     members = ibu.space(protocol, (0, 1))
-    found = views(protocol, heaps, members)
+    found = views(protocol, tallies, members)
     trace = []
     for at, step in enumerate(steps(found, prod(protocol.sizes[i] for i in members))):
         trace.append(step)
@@ -133,7 +135,7 @@ def test_the_likelihood_rises_to_its_largest_value(name: str) -> None:
     assert (np.diff(heights) >= -1e-9 * np.abs(heights[1:])).all()
     # the bound on what is missing held at every step, for the best that was found since
     assert all(step.likelihood + step.short >= heights[-1] - 1e-6 for step in trace)
-    answer = denoised(protocol, heaps, ["c0", "c1"], most_steps=5000)
+    answer = denoised(protocol, tallies, ["c0", "c1"], most_steps=5000)
     assert answer.iterations == len(trace) - 1 and answer.change == trace[-1].change
     assert answer.log_likelihood == trace[-1].likelihood and answer.short == trace[-1].short
     assert answer.converged == (trace[-1].short <= CLOSE)
@@ -144,7 +146,7 @@ def test_inside_it_is_the_unbiased_estimate_and_at_the_edge_it_is_not() -> None:
     protocol = plan_protocol(schema_of(2, 2), 2, "combined")
     (channel,) = [protocol.channel(block) for block in protocol.blocks]
     for shown, inside in (([300, 250, 250, 200], True), ([500, 300, 199, 1], False)):
-        reports = heap((0, 1), np.zeros(4), np.arange(4), np.array(shown) / MANY)
+        reports = tally((0, 1), np.zeros(4), np.arange(4), np.array(shown) / MANY)
         unbiased = np.linalg.solve(channel.matrix().T, np.array(shown) / sum(shown))
         found = denoised(protocol, [reports], ["c0", "c1"], most_steps=100_000)
         assert found.converged and found.table.min() >= 0
@@ -153,29 +155,29 @@ def test_inside_it_is_the_unbiased_estimate_and_at_the_edge_it_is_not() -> None:
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
-def test_reports_in_memory_are_heaped_as_those_in_files_are(name: str) -> None:
+def test_reports_in_memory_are_counted_as_those_in_files_are(name: str) -> None:
     epsilon, sizes = PROTOCOLS[name]
     protocol = plan_protocol(schema_of(*sizes), epsilon, name)
     rows = codes_of(np.arange(2000) % prod(sizes), sizes)
     reports = Randomizer(protocol).report_codes(rows)
     collected = collect({"protocol": [protocol.id] * 2000, **reports}, protocol)
-    ours = told(protocol, heaped(protocol, reports), LeftOut(), collected.query.largest)
+    ours = as_release(protocol, tallies_of(protocol, reports), LeftOut(), collected.query.largest)
     assert ours.query == collected.query and (ours.values == collected.values).all()
 
 
 def test_blocks_with_the_same_part_are_counted_together() -> None:
     protocol = plan_protocol(schema_of(2, 2, 2), 2, "one-pair")
-    heaps = list(expected(protocol, some_table(2, 2, 2)))
-    asked = sum(int(h.people.sum()) for h in heaps if 0 in h.attributes)
-    assert denoised(protocol, heaps, ["c0"]).people == asked
-    assert len(views(protocol, heaps, (0,))) == 1
+    tallies = list(expected(protocol, some_table(2, 2, 2)))
+    asked = sum(int(h.people.sum()) for h in tallies if 0 in h.attributes)
+    assert denoised(protocol, tallies, ["c0"]).people == asked
+    assert len(views(protocol, tallies, (0,))) == 1
 
 
 def test_too_few_steps_are_told() -> None:
     protocol = plan_protocol(schema_of(3, 3), 0.5, "component-wise")
     rows = codes_of(np.arange(900) % 9, (3, 3))
-    heaps = list(heaped(protocol, Randomizer(protocol).report_codes(rows)))
-    found = denoised(protocol, heaps, ["c0", "c1"], most_steps=1)
+    tallies = list(tallies_of(protocol, Randomizer(protocol).report_codes(rows)))
+    found = denoised(protocol, tallies, ["c0", "c1"], most_steps=1)
     assert found.iterations == 1 and not found.converged and found.short > CLOSE
 
 
@@ -196,7 +198,9 @@ def test_what_cannot_be_denoised_is_refused() -> None:
     with pytest.raises(MethodError, match="fewer columns"):
         denoised(wide, [], wide.schema.names)
     apart = [
-        Heap(attributes=(0, 1), key=np.zeros(1, int), cell=np.zeros(1, int), people=np.ones(1, int))
+        Tally(
+            attributes=(0, 1), key=np.zeros(1, int), cell=np.zeros(1, int), people=np.ones(1, int)
+        )
     ]
     with pytest.raises(EvidenceError, match="counted"):
         denoised(wide, apart, ["c0", "c2"])
@@ -218,9 +222,9 @@ def pair_reports(
     return protocol, np.random.default_rng(seed).multinomial(PEOPLE, law, size=repetitions)
 
 
-def heap_of(counts: np.ndarray) -> Heap:
+def tally_of(counts: np.ndarray) -> Tally:
     cells = np.arange(counts.size)
-    return Heap(attributes=(0, 1), key=0 * cells, cell=cells, people=counts.astype(np.int64))
+    return Tally(attributes=(0, 1), key=0 * cells, cell=cells, people=counts.astype(np.int64))
 
 
 INDEPENDENT = np.outer([0.5, 0.3, 0.2], [0.4, 0.4, 0.2])
@@ -233,7 +237,7 @@ def test_a_chi_square_test_on_denoised_counts_is_invalid() -> None:
     protocol, counts = pair_reports(INDEPENDENT, 1, 30, seed=5)
     rejected = 0
     for each in counts:
-        table = denoised(protocol, [heap_of(each)], ["c0", "c1"], most_steps=2000).table
+        table = denoised(protocol, [tally_of(each)], ["c0", "c1"], most_steps=2000).table
         null = np.outer(table.sum(axis=1), table.sum(axis=0))
         pearson = PEOPLE * ((table - null) ** 2 / np.maximum(null, 1e-12)).sum()
         rejected += bool(chi2.sf(pearson, 4) < 0.05)
@@ -244,7 +248,7 @@ def test_a_chi_square_test_on_denoised_counts_is_invalid() -> None:
 def test_minimum_chi_square_keeps_its_level(epsilon: float) -> None:
     """400 independent pairs; bounds that a right test leaves with probability below 1e-6."""
     protocol, counts = pair_reports(INDEPENDENT, epsilon, 400, seed=7)
-    answers = [minimum_chi2(views(protocol, [heap_of(c)], (0, 1)), SIZES) for c in counts]
+    answers = [minimum_chi2(views(protocol, [tally_of(c)], (0, 1)), SIZES) for c in counts]
     assert {answer.freedom for answer in answers} == {4}
     for level in (0.05, 0.2):
         rejected = sum(answer.p_value < level for answer in answers)
@@ -256,9 +260,9 @@ def test_minimum_chi_square_agrees_with_the_test_of_discover_and_finds_dependenc
     table = 0.94 * INDEPENDENT + 0.06 * np.eye(3) / 3
     protocol, counts = pair_reports(table, 4, 20, seed=9)
     for each in counts:
-        release = told(protocol, [heap_of(each)], LeftOut(), 2)
+        release = as_release(protocol, [tally_of(each)], LeftOut(), 2)
         ours = report_tests.tested(LocalEvidence.from_release(release), np.array([[0, 1]]))
-        theirs = minimum_chi2(views(protocol, [heap_of(each)], (0, 1)), SIZES)
+        theirs = minimum_chi2(views(protocol, [tally_of(each)], (0, 1)), SIZES)
         assert theirs.statistic == pytest.approx(float(ours.statistic[0]), rel=0.05)
         assert theirs.freedom == ours.freedom[0] and theirs.p_value < 1e-3
 
@@ -283,18 +287,20 @@ def test_reports_that_disagree_with_each_other_do_not_speak_for_dependence() -> 
     share of c0; still c0 and c1 are independent."""
     protocol = plan_protocol(schema_of(2, 2, 2), 2, "one-pair")
     half, others = np.array([0.5, 0.5]), np.array([0.8, 0.2])
-    heaps = []
+    tallies = []
     for first, members in ((half, (0, 1)), (others, (0, 2))):
         table = first[:, None, None] * half[:, None] * np.array([0.7, 0.3])
         (one,) = [h for h in expected(protocol, table) if h.attributes == members]
-        heaps.append(replace(one, people=one.people // (MANY // 20_000)))
-    answer = minimum_chi2(views(protocol, heaps, (0, 1)), (2, 2))
+        tallies.append(replace(one, people=one.people // (MANY // 20_000)))
+    answer = minimum_chi2(views(protocol, tallies, (0, 1)), (2, 2))
     assert answer.freedom == 1 and answer.statistic < 0.1
 
 
 def test_minimum_chi_square_refuses_what_it_cannot_tell() -> None:
     protocol = plan_protocol(schema_of(3, 3), 1, "parity")
-    few = list(heaped(protocol, Randomizer(protocol).report_codes(codes_of(np.arange(9), (3, 3)))))
+    few = list(
+        tallies_of(protocol, Randomizer(protocol).report_codes(codes_of(np.arange(9), (3, 3))))
+    )
     with pytest.raises(EvidenceError):
         minimum_chi2(views(protocol, few, (0, 1)), SIZES)
     apart = plan_protocol(schema_of(3, 3, 2), 1, "one-pair")
@@ -311,7 +317,7 @@ def test_views_of_reports_as_they_came() -> None:
     reports = Randomizer(protocol).report_codes(codes)
     found = file_views({"protocol": np.full(4000, protocol.id), **reports}, protocol, ["c0", "c1"])
     told = minimum_chi2(found, (2, 3))
-    mine = minimum_chi2(views(protocol, heaped(protocol, reports), (0, 1)), (2, 3))
+    mine = minimum_chi2(views(protocol, tallies_of(protocol, reports), (0, 1)), (2, 3))
     assert told == mine and told.freedom == 2
     grid = plan_protocol(schema, 3, "geometric-combined")
     with pytest.raises(MethodError, match="all columns together"):

@@ -14,7 +14,7 @@ from privet.errors import MethodError
 from privet.local import Protocol, Randomizer, plan_protocol
 from privet.local.collector.collect import denoise
 from privet.local.collector.denoise import CLOSE, denoised
-from privet.local.collector.heaps import heaped
+from privet.local.collector.tally import tallies_of
 from privet.local.device.files import randomize_file
 from privet.schema.model import Column, Schema
 from tests.helpers.reports import schema_of
@@ -52,7 +52,7 @@ def test_a_file_gives_the_table_that_its_reports_give(name: str, kind: str, tmp_
     read = read_back(path, protocol)
     for columns in (["x1"], ["x2", "x1"], ["x0", "x1", "x2"]):
         found = denoise(path, protocol, columns, most_steps=200)
-        known = denoised(protocol, heaped(protocol, read), columns, most_steps=200)
+        known = denoised(protocol, tallies_of(protocol, read), columns, most_steps=200)
         assert found.table == pytest.approx(known.table, abs=1e-9)
         assert (found.people, found.iterations) == (known.people, known.iterations)
         assert found.short == pytest.approx(known.short, rel=1e-6, abs=1e-6)

@@ -15,13 +15,12 @@ from privet.local import plan_protocol
 from privet.local.collector import independence as ci
 from privet.local.collector.correlations import LocalCorrelations, tetrachoric
 from privet.local.collector.counts import (
-    Heap,
     LeftOut,
-    Reported,
+    Tally,
+    as_release,
     centred,
     covered,
     largest_set,
-    told,
 )
 from privet.local.collector.laws import BlockLaw
 from privet.local.collector.tables import (
@@ -35,7 +34,8 @@ from privet.local.collector.tables import (
 )
 from privet.local.device.blocks import Block
 from privet.local.device.protocol import Protocol
-from tests.helpers.reports import Floats, heaps, releases, schema_of, shares, shown
+from privet.privacy.queries.base import from_document, to_document
+from tests.helpers.reports import Floats, releases, schema_of, shares, shown, tallies
 
 SIZES = (2, 3, 2, 4)
 TABLES = (
@@ -69,22 +69,22 @@ def margin(joint: Floats, members: tuple[int, ...]) -> Floats:
     return np.asarray(joint.sum(axis=tuple(i for i in range(joint.ndim) if i not in members)))
 
 
-def expected(protocol: Protocol, joint: Floats) -> list[Heap]:
-    """Heaps as large as they are on average, of very many people."""
+def expected(protocol: Protocol, joint: Floats) -> list[Tally]:
+    """Tallies as large as they are on average, of very many people."""
     out = []
     for (attributes, one), share in zip(shown(protocol, joint), shares(protocol), strict=True):
         key, cell = np.divmod(np.arange(one.size), one.shape[1])
         people = np.rint(MANY * share * one.ravel()).astype(np.int64)
-        out.append(Heap(attributes=attributes, key=key, cell=cell, people=people))
+        out.append(Tally(attributes=attributes, key=key, cell=cell, people=people))
     return out
 
 
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 def test_what_is_estimated_is_the_truth_on_average(name: str, epsilon: float) -> None:
-    """Estimates are linear in the heaps, so average heaps give average estimates."""
+    """Estimates are linear in the tallies, so average tallies give average estimates."""
     protocol, joint = protocol_of(name, epsilon), joint_of(1)
-    release = told(protocol, expected(protocol, joint), LeftOut(), largest_set(protocol, 3))
+    release = as_release(protocol, expected(protocol, joint), LeftOut(), largest_set(protocol, 3))
     evidence = LocalEvidence.from_release(release)
     tables = release.query.tables(release.values)
     for members, table in tables.items():
@@ -102,7 +102,7 @@ def test_what_is_estimated_is_the_truth_on_average(name: str, epsilon: float) ->
 def test_a_wrong_attenuation_would_be_seen() -> None:
     protocol, joint = protocol_of("planned-block"), joint_of(1)
     other = protocol_of("planned-block", 2.2)
-    release = told(other, expected(protocol, joint), LeftOut(), 3)
+    release = as_release(other, expected(protocol, joint), LeftOut(), 3)
     found = LocalEvidence.from_release(release).tables(np.array([(0, 1)]))[0]
     assert np.abs(found - margin(joint, (0, 1))).max() > 1e-3
 
@@ -110,13 +110,13 @@ def test_a_wrong_attenuation_would_be_seen() -> None:
 Laws = list[tuple[tuple[int, ...], Floats]]
 
 
-def moved(laws: Laws, people: list[int], at: int, cell: int) -> list[Heap]:
+def moved(laws: Laws, people: list[int], at: int, cell: int) -> list[Tally]:
     """Everybody's report is the first there is, but for one block, where it is another."""
     out = []
     for i, (attributes, one) in enumerate(laws):
         key, place = divmod(cell if i == at else 0, one.shape[1])
         single = [np.array([value], dtype=np.int64) for value in (key, place, people[i])]
-        out.append(Heap(attributes=attributes, key=single[0], cell=single[1], people=single[2]))
+        out.append(Tally(attributes=attributes, key=single[0], cell=single[1], people=single[2]))
     return out
 
 
@@ -139,7 +139,7 @@ def true_covariance(
         values = np.array(
             [
                 statistic(
-                    told(protocol, moved(laws, people, at, cell), LeftOut(), largest),
+                    as_release(protocol, moved(laws, people, at, cell), LeftOut(), largest),
                     parts,
                     question,
                 )
@@ -239,7 +239,7 @@ def test_replicas_spread_as_reports_would() -> None:
 def test_evidence_survives_a_file() -> None:
     protocol, rng = protocol_of("planned-block"), np.random.default_rng(6)
     (release,) = releases(protocol, joint_of(3), 1000, 1, rng)
-    again = Reported.from_dict(release.query.to_dict())
+    again = from_document(to_document(release.query))
     assert again == release.query and again.size(protocol.schema) == len(release.values)
     again.check(protocol.schema)
     with pytest.raises(EvidenceError, match="no reports about the columns"):
@@ -255,10 +255,10 @@ def test_reports_without_any_truth_in_them_are_worth_nothing() -> None:
     protocol = replace(pairs_of, name="combined", blocks=(Block(attributes=tuple(range(14))),))
     laws_of = [(tuple(range(14)), None)]
     cells = np.random.default_rng(1).integers(0, 15**14, 500)
-    heap = Heap(
+    tally = Tally(
         attributes=laws_of[0][0], key=np.zeros_like(cells), cell=cells, people=np.ones_like(cells)
     )
-    release = told(protocol, [heap], LeftOut(), 2)
+    release = as_release(protocol, [tally], LeftOut(), 2)
     evidence = LocalEvidence.from_release(release)
     assert evidence.people_worth < 1e-9
     pairs = np.array(list(combinations(range(14), 2)))
@@ -308,7 +308,7 @@ def test_tables_and_numbers_are_not_mixed_up() -> None:
         LocalEvidence.from_release(replace(release, query="something else"))
 
 
-def test_heaps_are_drawn_by_the_law_of_the_reports() -> None:
+def test_tallies_are_drawn_by_the_law_of_the_reports() -> None:
     """The simulator of these tests, beside the device itself: chi-square at one in a million."""
     from scipy.stats import chi2
 
@@ -333,7 +333,7 @@ def test_heaps_are_drawn_by_the_law_of_the_reports() -> None:
 def test_law_of_a_release_is_that_of_its_people() -> None:
     protocol, rng = protocol_of("one-triple"), np.random.default_rng(9)
     people = [10 * (i + 1) for i in range(len(protocol.blocks))]
-    release = told(protocol, heaps(shown(protocol, joint_of(1)), people, rng), LeftOut(), 3)
+    release = as_release(protocol, tallies(shown(protocol, joint_of(1)), people, rng), LeftOut(), 3)
     assert release.query.people == tuple(people)
     known = law(protocol, np.array(people, dtype=float)).worth(np.array([(0, 1)]))
     assert law_of(release).worth(np.array([(0, 1)])) == pytest.approx(known)

@@ -24,7 +24,7 @@ from privet.methods import catalogue
 from privet.methods.options import Settings
 from privet.methods.sources import reports as local
 from privet.networks import load, random_linear_gaussian
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
 from tests.helpers.reports import releases, schema_of
 

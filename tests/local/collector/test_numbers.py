@@ -15,11 +15,11 @@ from scipy.special import ndtr
 from privet.local import Protocol, plan_protocol
 from privet.local.collector import partial_correlations as ci
 from privet.local.collector.correlations import LocalCorrelations
-from privet.local.collector.counts import LeftOut, told
+from privet.local.collector.counts import LeftOut, as_release
 from privet.local.collector.partial_correlations import LocalNumberJudge
 from privet.local.device.blocks import GRID, make
 from privet.schema.model import Column, Schema
-from tests.helpers.reports import Floats, heaps, shares, shown, sized
+from tests.helpers.reports import Floats, shares, shown, sized, tallies
 
 COLLECTIONS = 2_000
 QUESTIONS = {0: [[1, 2], [1, 3]], 1: [[2, 3, 0]], 2: [[2, 3, 0, 1]]}
@@ -74,7 +74,7 @@ def test_the_level_is_held_on_numbers(name: str, epsilon: float, cut: float) -> 
     p_values: dict[int, list[Floats]] = {order: [] for order in QUESTIONS}
     errors = []
     for _ in range(COLLECTIONS):
-        release = told(protocol, heaps(laws, people, rng), LeftOut(), 2)
+        release = as_release(protocol, tallies(laws, people, rng), LeftOut(), 2)
         evidence = LocalCorrelations.from_release(release)
         for order, questions in QUESTIONS.items():
             p_values[order].append(ci.tested(evidence, np.array(questions)).p_value)
@@ -94,7 +94,7 @@ def test_numbers_that_are_joined_are_found() -> None:
     laws = shown(protocol, sides(0.0))
     wrong = np.zeros(3, dtype=int)
     for _ in range(60):
-        release = told(protocol, heaps(laws, people, rng), LeftOut(), 2)
+        release = as_release(protocol, tallies(laws, people, rng), LeftOut(), 2)
         judge = LocalNumberJudge(LocalCorrelations.from_release(release), 0.2)
         assert judge.margins(np.array([[0, 2], [0, 3], [2, 3]])).min() > 0
         assert judge.margins(np.array([[0, 2, 3, 1]]))[0] > 0

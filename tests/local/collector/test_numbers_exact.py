@@ -11,7 +11,7 @@ import pytest
 
 from privet.local import Protocol, plan_protocol
 from privet.local.collector.correlations import LocalCorrelations, tetrachoric
-from privet.local.collector.counts import Heap, LeftOut, told
+from privet.local.collector.counts import LeftOut, Tally, as_release
 from privet.local.device.blocks import GRID, HALF, make
 from privet.local.device.channel import RandomizedResponse
 from privet.schema.model import Column, Schema
@@ -25,12 +25,12 @@ def numbers() -> Schema:
     return Schema(name="numbers", columns=tuple(columns))
 
 
-def heaps_of(protocol: Protocol, laws: list[tuple[tuple[int, ...], Floats]]) -> list[Heap]:
+def tallies_of(protocol: Protocol, laws: list[tuple[tuple[int, ...], Floats]]) -> list[Tally]:
     out = []
     for (attributes, law), share in zip(laws, shares(protocol), strict=True):
         key, cell = np.divmod(np.arange(law.size), law.shape[1])
         people = np.rint(MANY * share * law.ravel()).astype(np.int64)
-        out.append(Heap(attributes=attributes, key=key, cell=cell, people=people))
+        out.append(Tally(attributes=attributes, key=key, cell=cell, people=people))
     return out
 
 
@@ -50,7 +50,7 @@ def signs_of(joint: Floats) -> tuple[Floats, Floats]:
 def test_means_of_signs_are_right_on_average(name: str, epsilon: float) -> None:
     protocol = plan_protocol(numbers(), epsilon, name)
     joint = sides()
-    release = told(protocol, heaps_of(protocol, shown(protocol, joint)), LeftOut(), 2)
+    release = as_release(protocol, tallies_of(protocol, shown(protocol, joint)), LeftOut(), 2)
     single, pair = signs_of(joint)
     tables = release.query.tables(release.values)
     for i, j in combinations(range(3), 2):
@@ -80,7 +80,7 @@ def some_products(protocol: Protocol) -> tuple[Floats, list[tuple[tuple[int, ...
 
 def estimates(protocol: Protocol, laws: list[Any]) -> list[float]:
     """The mean of what is made of the answers to each block, in units of the grid's half."""
-    release = told(protocol, heaps_of(protocol, laws), LeftOut(), 2)
+    release = as_release(protocol, tallies_of(protocol, laws), LeftOut(), 2)
     sums = release.values.reshape(-1, 2)[:, 0] / np.array(release.query.people)
     left = [float(protocol.channel(block).attenuation) for block in protocol.blocks]
     return [float(total / (2 * HALF * a)) for total, a in zip(sums, left, strict=True)]

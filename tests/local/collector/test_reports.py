@@ -83,7 +83,7 @@ def slowly(protocol: Protocol, reports: dict[str, Any]) -> dict[tuple[int, ...],
 def test_every_report_is_counted_once(
     name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Heaps, put back together, are the reports; a few blocks at a time makes no difference."""
+    """Tallies, put back together, are the reports; a few blocks at a time makes no difference."""
     protocol = protocol_of(name)
     reports = with_id(protocol, made(protocol))
     source: Any = reports
@@ -98,27 +98,27 @@ def test_every_report_is_counted_once(
     monkeypatch.setattr(trust, "TOGETHER", 100)
     heard: list[Any] = []
 
-    def listening(protocol: Protocol, heaps: Any, *rest: Any) -> Any:
-        heard.extend(heaps)
-        return local_counts.told(protocol, heard, *rest)
+    def listening(protocol: Protocol, tallies: Any, *rest: Any) -> Any:
+        heard.extend(tallies)
+        return local_counts.as_release(protocol, heard, *rest)
 
-    monkeypatch.setattr(trust, "told", listening)
+    monkeypatch.setattr(trust, "as_release", listening)
     release = collect(source, protocol)
     assert release.query.left_out == LeftOut()
     known = slowly(protocol, reports)
     if protocol.family in ("attributes", "grid"):
         assert release.query.people == (PEOPLE,)
-        for heap in heard:
-            assert heap.people.sum() == PEOPLE
-            assert len(set(heap.cell.tolist())) == len(heap.cell)
-            assert heap.cell.max() < prod(protocol.sizes[i] for i in heap.attributes)
+        for tally in heard:
+            assert tally.people.sum() == PEOPLE
+            assert len(set(tally.cell.tolist())) == len(tally.cell)
+            assert tally.cell.max() < prod(protocol.sizes[i] for i in tally.attributes)
         wanted = min(release.query.largest, len(protocol.sizes))
-        every = {s for heap in heard for s in combinations(heap.attributes, wanted)}
+        every = {s for tally in heard for s in combinations(tally.attributes, wanted)}
         assert every == set(combinations(range(len(protocol.sizes)), wanted))
         return
     found: dict[tuple[int, ...], int] = {}
-    for block, heap in zip(protocol.blocks, heard, strict=True):
-        for key, cell, people in zip(heap.key, heap.cell, heap.people, strict=True):
+    for block, tally in zip(protocol.blocks, heard, strict=True):
+        for key, cell, people in zip(tally.key, tally.cell, tally.people, strict=True):
             said = (block.mask, int(key), int(cell))
             found[said if len(protocol.report_columns) == 3 else (said[0], said[2])] = int(people)
     assert found == known and sum(release.query.people) == PEOPLE

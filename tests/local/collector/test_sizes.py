@@ -15,11 +15,11 @@ import pytest
 
 from privet.local import plan_protocol
 from privet.local.collector import independence as ci
-from privet.local.collector.counts import LeftOut, told
+from privet.local.collector.counts import LeftOut, as_release
 from privet.local.collector.denoise import views
 from privet.local.collector.minimum_chi2 import minimum_chi2
 from privet.local.collector.tables import LocalEvidence
-from tests.helpers.reports import Floats, heaps, releases, schema_of, shares, shown, sized, stack
+from tests.helpers.reports import Floats, releases, schema_of, shares, shown, sized, stack, tallies
 
 COLLECTIONS = 2_000
 SIZES = (2, 3, 2, 3)  # of u, v, x, y
@@ -75,7 +75,7 @@ def test_the_level_is_held_on_whole_rows(norm: float, clamped: bool) -> None:
     p_values: dict[int, list[float]] = {0: [], 1: []}
     for _ in range(COLLECTIONS):
         for order, question, law in asked:
-            release = told(protocol, heaps(law, [100_000], rng), LeftOut(), 2)
+            release = as_release(protocol, tallies(law, [100_000], rng), LeftOut(), 2)
             found = ci.tested(LocalEvidence.from_release(release), np.array(question))
             if found.freedom[0]:
                 p_values[order].append(float(found.p_value[0]))
@@ -96,7 +96,7 @@ def test_minimum_chi_square_keeps_its_level_on_every_kind_of_reports(
     people = np.rint(60_000 * shares(protocol)).astype(int).tolist()
     laws, rng = shown(protocol, joint), np.random.default_rng(23)
     found = [
-        minimum_chi2(views(protocol, heaps(laws, people, rng), (0, 1)), (2, 3))
+        minimum_chi2(views(protocol, tallies(laws, people, rng), (0, 1)), (2, 3))
         for _ in range(COLLECTIONS)
     ]
     assert {one.freedom for one in found} == {2}

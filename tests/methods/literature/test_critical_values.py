@@ -14,8 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 from privet.methods.literature.critical_values import Margins, level
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.dependence_counts import STATISTICS, UNIT
-from privet.privacy.queries.tables import Release, Tables
+from privet.privacy.queries.tables import Tables
 from privet.schema.model import Adjacency, Column, Missing, Schema
 
 Floats = NDArray[np.float64]

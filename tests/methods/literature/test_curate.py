@@ -29,8 +29,8 @@ from privet.methods.literature.decisions import read
 from privet.methods.options import Settings
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import Laplace
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.dependence import UNIT, Dependence
-from privet.privacy.queries.tables import Release
 from privet.trust.central import Central
 from tests.helpers.encoded import Records, binary, encoded, neighbours, paid
 

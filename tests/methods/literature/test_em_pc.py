@@ -29,7 +29,7 @@ from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import Exact, Select
 from privet.privacy.queries import dependence as statistic_queries
 from privet.privacy.queries import distance as distance_query
-from privet.privacy.queries.tables import Query, Release
+from privet.privacy.queries.base import Query, Release
 from privet.privacy.vault import Vault
 from privet.results import saved as evidence_file
 from privet.schema.model import Adjacency, Column, Schema

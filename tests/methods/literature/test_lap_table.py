@@ -20,7 +20,8 @@ from privet.methods.options import Settings
 from privet.networks import load
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import Exact, laplace_variance
-from privet.privacy.queries.tables import Components, Release, Tables
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.tables import Components, Tables
 from privet.privacy.vault import Vault
 from privet.results import saved as evidence_file
 from privet.schema.model import Adjacency, Column, Schema

@@ -263,7 +263,7 @@ def test_weights_that_noise_may_have_made_do_not_count() -> None:
     own[0, 1], noise[0, 1] = 0.5, 0.1  # clear
     own[1, 2], noise[1, 2] = 0.5, 0.3  # noise may have made it
     own[2, 3], noise[2, 3] = 0.04, 0.0  # below the floor
-    release = evidence.told(kind, own, noise, "Gaussian")
+    release = evidence.as_release(kind, own, noise, "Gaussian")
     graph = noleaks.search(schema, (release,), Settings()).graph
     assert {(e.source, e.target) for e in graph.edges} == {("a", "b")}
     fixed = noleaks.search(schema, (release,), Settings(threshold=0.6)).graph

@@ -23,8 +23,8 @@ from privet.methods.options import Settings
 from privet.networks import LinearGaussian
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import laplace_variance
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.box_moments import GRID, BoxMoments, matrix
-from privet.privacy.queries.tables import Release
 from privet.privacy.vault import Vault
 from privet.results import saved as evidence_file
 from privet.schema.model import Adjacency, Column, Schema

@@ -19,7 +19,7 @@ import privet
 from privet.errors import BudgetError, EvidenceError, MethodError
 from privet.graph.knowledge import Knowledge
 from privet.graph.meek import cpdag
-from privet.methods.literature.decisions import Separation, read, told
+from privet.methods.literature.decisions import Separation, as_release, read
 from privet.methods.literature.separations import search
 from privet.methods.options import Settings
 from privet.privacy.ledger.book import Ledger
@@ -54,14 +54,16 @@ def test_true_separations_give_the_true_class(seed: int) -> None:
     size = int(rng.integers(3, 9))
     order = rng.permutation(size)
     dag = np.triu(rng.random((size, size)) < 0.4, 1)[np.ix_(order, order)]
-    found = search(schema_of(size), (told(separations(dag), 5, "Select"),), Settings())
+    found = search(schema_of(size), (as_release(separations(dag), 5, "Select"),), Settings())
     assert np.array_equal(found.graph.matrix(), cpdag(dag))
     assert found.tests == 5
 
 
 def test_knowledge_is_honoured() -> None:
     known = Knowledge(required=frozenset({("v0", "v1")}), forbidden=frozenset({("v1", "v2")}))
-    apart = told([Separation(x=0, y=1, given=()), Separation(x=0, y=2, given=())], 2, "Select")
+    apart = as_release(
+        [Separation(x=0, y=1, given=()), Separation(x=0, y=2, given=())], 2, "Select"
+    )
     edges = {str(e) for e in search(schema_of(3, known), (apart,), Settings()).graph.edges}
     assert edges == {"v0 --> v1", "v2 --> v1"}
 
@@ -69,19 +71,19 @@ def test_knowledge_is_honoured() -> None:
 @given(st.lists(st.permutations(range(6)).map(lambda p: p[: 2 + p[0]]), max_size=8))
 def test_separations_are_read_as_they_were_told(members: list[list[int]]) -> None:
     given_ = [Separation(x=m[0], y=m[1], given=tuple(m[2:])) for m in members]
-    assert read(told(given_, 9, "Select"), 6) == tuple(given_)
+    assert read(as_release(given_, 9, "Select"), 6) == tuple(given_)
 
 
 @pytest.mark.parametrize("flat", [[0], [0, 1], [0, 1, 2, 3], [0, 0, 0], [0, 9, 0], [0, 1, -1]])
 def test_nonsense_is_refused(flat: list[int]) -> None:
-    release = told([], 1, "Select")
+    release = as_release([], 1, "Select")
     broken = replace(release, values=np.array(flat, dtype=np.int64))
     with pytest.raises(EvidenceError):
         read(broken, 4)
 
 
 def test_decisions_are_kept_in_the_evidence_file(tmp_path: Path) -> None:
-    apart = told([Separation(x=0, y=1, given=(2,))], 3, "Select")
+    apart = as_release([Separation(x=0, y=1, given=(2,))], 3, "Select")
     saved = Saved(schema=schema_of(3), releases=(apart,), certificate={"private": True})
     (tmp_path / "evidence.json").write_text(to_json(saved))
     again = load(tmp_path / "evidence.json").releases[0]

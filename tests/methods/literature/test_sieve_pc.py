@@ -30,8 +30,8 @@ from privet.methods.options import Settings
 from privet.privacy import mechanisms
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import AboveThreshold
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.dependence import UNIT, Dependence
-from privet.privacy.queries.tables import Release
 from privet.schema.model import Column, Schema
 from privet.search.constraints import Constraints
 from privet.trust.central import Central

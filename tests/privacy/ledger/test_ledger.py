@@ -363,7 +363,7 @@ def python(code: str, *arguments: str) -> subprocess.Popen[str]:
 RACER = """
 import sys
 from privet.errors import BudgetError
-from privet.ledger import Ledger
+from privet.privacy.ledger.book import Ledger
 book = Ledger(sys.argv[1])
 print("ready", flush=True)
 while not __import__("os").path.exists(sys.argv[2]):
@@ -389,7 +389,7 @@ def test_of_processes_that_race_for_one_budget_exactly_one_wins(tmp_path: Path) 
 KILLED = """
 import os, sys
 from fractions import Fraction
-from privet.ledger import Ledger
+from privet.privacy.ledger.book import Ledger
 run = Ledger(sys.argv[1]).begin("people", epsilon=0.5, delta=0, method="killed", unit=sys.argv[-1])
 run.spend(Fraction(1, 10), what="question")
 os._exit(9)

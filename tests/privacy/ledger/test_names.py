@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privet.api.checks import same_table
+from privet.api.evidence import same_table
 from privet.errors import BudgetError, EvidenceError, LedgerError, SchemaError
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.ledger.conversion import rho_for
@@ -176,8 +176,8 @@ def test_the_first_change_unites_the_names_of_an_old_file(old: Path) -> None:
 
 KILLED = """
 import os, sys
-from privet import ledger_file
-from privet.ledger import Ledger
+from privet.privacy.ledger import store as ledger_file
+from privet.privacy.ledger.book import Ledger
 unite = ledger_file.unite
 def killed(db):
     unite(db)
@@ -200,7 +200,7 @@ def test_a_process_killed_while_it_unites_leaves_the_file_as_it_was(old: Path) -
 SPENDER = """
 import sys
 from privet.errors import BudgetError
-from privet.ledger import Ledger
+from privet.privacy.ledger.book import Ledger
 sys.stdin.readline()
 try:
     Ledger(sys.argv[1]).begin(sys.argv[2], epsilon=0.5, delta=1e-6, method="m", unit=sys.argv[3])

@@ -17,6 +17,7 @@ from privet.errors import MethodError, PrivetError
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import Exact, Laplace
 from privet.privacy.queries.additive_noise import SCORES, UNIT, Anm, AnmScores, Protect
+from privet.privacy.queries.base import from_document, to_document
 from privet.privacy.queries.ridge import FINE, GRID, Kernel
 from privet.privacy.vault import Vault
 from privet.schema.model import Adjacency, Column, Schema
@@ -283,10 +284,10 @@ def test_every_row_is_as_often_in_either_half() -> None:
 
 def test_the_key_stays_secret() -> None:
     query = AnmScores(model=MODEL)
-    for text in (repr(query), str(query), json.dumps(query.to_dict())):
+    for text in (repr(query), str(query), json.dumps(to_document(query))):
         assert "key" not in text and KEY.hex() not in text and repr(KEY)[2:20] not in text
     assert Anm(x="x", y="y").key != Anm(x="x", y="y").key
-    again = AnmScores.from_dict(json.loads(json.dumps(query.to_dict())))
+    again = from_document(json.loads(json.dumps(to_document(query))))
     assert again == query and again.model.key != KEY
 
 

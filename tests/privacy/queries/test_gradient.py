@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -268,8 +267,3 @@ def test_parameters_outside_the_proof_are_refused(changed: dict[str, object]) ->
     query = gradient_for(3, np.random.default_rng(1), **changed)
     with pytest.raises(SchemaError):
         query.check(schema_for(3))
-
-
-def test_queries_survive_json() -> None:
-    query = gradient_for(3, np.random.default_rng(1))
-    assert Gradient.from_dict(json.loads(json.dumps(query.to_dict()))) == query

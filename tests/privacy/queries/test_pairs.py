@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from privet.errors import SchemaError
+from privet.privacy.queries.base import from_document, to_document
 from privet.privacy.queries.pairs import FINE, LossDifference, PairTable, QuantileRanks
 from privet.schema.model import Adjacency, Column, Schema
 
@@ -243,4 +244,4 @@ def test_queries_survive_json() -> None:
     for query in QUERIES:
         query.check(schema_for())
         if not isinstance(query, QuantileRanks):
-            assert type(query).from_dict(json.loads(json.dumps(query.to_dict()))) == query
+            assert from_document(json.loads(json.dumps(to_document(query)))) == query

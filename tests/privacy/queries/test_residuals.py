@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from privet.errors import MethodError, PrivetError
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.queries.additive_noise import Anm, AnmScores, Residuals
+from privet.privacy.queries.base import from_document, to_document
 from privet.privacy.queries.residuals import (
     LEAST_IQR,
     MOST_STEPS,
@@ -249,8 +250,8 @@ def test_a_range_is_the_interquartile_range() -> None:
 
 def test_queries_survive_json_without_their_key() -> None:
     for query in (QUERIES[0], IqrStability(model=MODEL, of="x"), LogIqr(model=MODEL, of="y")):
-        text = json.dumps(query.to_dict())  # type: ignore[union-attr]
-        again = type(query).from_dict(json.loads(text))  # type: ignore[union-attr]
+        text = json.dumps(to_document(query))
+        again = from_document(json.loads(text))
         assert again == query and again.model.key != MODEL.key and "key" not in text
 
 

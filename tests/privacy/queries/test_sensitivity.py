@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from privet.errors import SchemaError
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.mechanisms import Exact
+from privet.privacy.queries.base import Query
 from privet.privacy.queries.contrasts import contrasts
-from privet.privacy.queries.tables import PATTERN_COLUMNS, Components, Counts, Query, Tables
+from privet.privacy.queries.tables import PATTERN_COLUMNS, Components, Counts, Tables
 from privet.privacy.vault import Vault
 from privet.schema.model import Adjacency, Column, Kind, Missing, Schema
 

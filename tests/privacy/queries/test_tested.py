@@ -29,7 +29,8 @@ from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.ledger.conversion import budget_for, total_delta
 from privet.privacy.mechanisms import Exact, Gaussian, Laplace
-from privet.privacy.queries.tables import Integers, Rows
+from privet.privacy.queries.base import Rows
+from privet.privacy.queries.tables import Integers
 from privet.privacy.vault import Vault
 from privet.schema.model import Adjacency, Column, Schema
 from privet.trust.central import Central
@@ -420,7 +421,7 @@ def test_an_old_file_has_the_tables_of_a_new_one_afterwards(old: Path, tmp_path:
 KILLED = """
 import os, sys
 from fractions import Fraction
-from privet.ledger import Ledger
+from privet.privacy.ledger.book import Ledger
 from privet.trust.central import Central
 sys.path.insert(0, sys.argv[2])
 from tests.privacy.queries.test_tested import Clear, Majority, Margin, SCHEMA, UNIT

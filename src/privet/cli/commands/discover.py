@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from privet.cli.results import add_option, add_output, options, produce
 from privet.cli.show import (
     Subparsers,
-    add_json,
     add_ledger,
     command,
     console,
@@ -24,36 +19,13 @@ from privet.cli.show import (
     printable,
     rows,
     table,
-    teller,
 )
-from privet.errors import BudgetError, DataError, MethodError
+from privet.errors import MethodError
+from privet.methods.options import PUBLISHED, SEARCH, Settings
+from privet.options.option import table as table_of
 
 if TYPE_CHECKING:
-    from privet.methods.options import OnStep
     from privet.results.discovery import Discovery
-    from privet.results.folder import Stage
-
-# Options of the search, as make_settings calls them.
-SEARCH_OPTIONS = (
-    "alpha",
-    "max_order",
-    "score",
-    "penalty",
-    "max_parents",
-    "sparsity",
-    "threshold",
-    "statistic",
-    "cap",
-    "subsample",
-    "beta1",
-    "beta2",
-    "steps",
-    "schedule",
-    "orient_pairs",
-    "seed",
-)
-PATIENCE = 2.0  # seconds without a progress bar
-PAIRS = 0.2  # share of the budget for pairs, unless another is given
 
 
 def add(parsers: Subparsers) -> None:
@@ -79,66 +51,21 @@ def add(parsers: Subparsers) -> None:
     search.add_argument(
         "--methods", metavar="A,B,…", help="several on one measurement, and where they agree"
     )
-    search.add_argument(
-        "--alpha",
-        type=float,
-        metavar="A",
-        help="smaller keeps fewer edges (2 / (columns - 1), at most 0.2)",
-    )
-    search.add_argument(
-        "--max-order", type=int, metavar="K", help="most columns to condition on (2)"
-    )
-    search.add_argument("--score", metavar="NAME", help="auto, bic, bdeu or bge")
-    search.add_argument("--penalty", type=float, metavar="W", help="of BIC; more keeps less (1)")
-    search.add_argument("--max-parents", type=int, metavar="K", help="most parents of a column")
-    search.add_argument("--sparsity", type=float, metavar="L", help="l1 weight of NOTEARS, DAGMA")
-    search.add_argument("--threshold", type=float, metavar="W", help="smallest weight they keep")
-    search.add_argument(
-        "--orient-pairs",
-        type=float,
-        nargs="?",
-        const=PAIRS,
-        metavar="SHARE",
-        help=f"spend this share of the budget ({PAIRS:g}) on directions of undirected edges "
-        "between numeric columns",
-    )
-    _add_published(parser)
-    search.add_argument("--seed", type=int, metavar="S", help="of the search (0)")
-    show = parser.add_argument_group("output")
-    show.add_argument("--force", action="store_true", help="replace the results in DIR")
-    add_json(show)  # type: ignore[arg-type]
-    show.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    groups = {SEARCH: search, PUBLISHED: parser.add_argument_group(PUBLISHED)}
+    for option in table_of(Settings):
+        if option.name == "statistic":  # the first of its group
+            groups[PUBLISHED].add_argument(
+                "--as-published",
+                action="store_true",
+                help="as the paper has it, to compare with: NOT private, whatever it claims",
+            )
+        add_option(groups[option.group], option)
+    add_output(parser)
     parser.set_defaults(run=run)
 
 
-def _add_published(parser: argparse.ArgumentParser) -> None:
-    """Options of the published methods, which ask one question after another."""
-    asking = parser.add_argument_group("published methods (em-pc, svt-pc, priv-pc, curate, …)")
-    asking.add_argument(
-        "--as-published",
-        action="store_true",
-        help="as the paper has it, to compare with: NOT private, whatever it claims",
-    )
-    asking.add_argument(
-        "--statistic", metavar="NAME", help="t1, t2, cmh, g2, kendall, spearman, distance"
-    )
-    asking.add_argument("--cap", type=int, metavar="K", help="how often to ask at most")
-    asking.add_argument("--subsample", type=float, metavar="Q", help="share of rows to look at")
-    asking.add_argument("--beta1", type=float, metavar="B", help="doubt below the bar, CURATE")
-    asking.add_argument("--beta2", type=float, metavar="B", help="doubt above the bar, CURATE")
-    asking.add_argument("--steps", type=int, metavar="T", help="number of gradients")
-    asking.add_argument(
-        "--schedule", metavar="NAME", help="additive, exponential or multiplicative budgets"
-    )
-
-
 def run(args: argparse.Namespace) -> None:
-    from privet.results.folder import Stage
-
-    _check_combination(args)
-    stage = Stage(args.output, force=args.force, on_note=teller(args))
-    with stage, progress(args) as on_step:
-        found, files = _discover(args, stage, on_step)
+    found, files = produce(args, "discover", _ask)
     if not args.quiet:
         print_warnings(found.certificate.warnings)
     if args.json:
@@ -147,57 +74,23 @@ def run(args: argparse.Namespace) -> None:
         _print(found, files, args)
 
 
-def _discover(
-    args: argparse.Namespace, stage: Stage, on_step: OnStep
-) -> tuple[Discovery, tuple[Path, ...]]:
-    """Evidence that was paid for is kept even if the search on it is stopped."""
-    from privet.api.checks import paid
-    from privet.api.discover import measure, receive, reuse, search
-    from privet.methods.options import make_settings
-    from privet.results.saved import to_json
+def _ask(args: argparse.Namespace, **listeners: Any) -> Discovery:
+    from privet.api.discover import discover
 
-    settings = make_settings(
-        on_step=on_step, **{name: getattr(args, name) for name in SEARCH_OPTIONS}
+    return discover(
+        args.data,
+        args.schema,
+        epsilon=args.epsilon,
+        delta=args.delta,
+        method=_methods(args),
+        private=not args.no_privacy,
+        evidence=args.evidence or None,
+        protocol=args.protocol or None,
+        ledger=args.ledger,
+        as_published=args.as_published,
+        **options(args, Settings),
+        **listeners,
     )
-    method = _methods(args)
-    if args.evidence:
-        found = reuse(args.evidence, settings, schema=args.schema, method=method)
-        return found, found.write(stage)
-    if args.protocol:
-        saved = receive(args.data, args.protocol, settings, schema=args.schema, method=method)
-        found = search(saved, settings, method=method)
-        return found, found.write(stage)
-    with _kept(stage):
-        saved = measure(
-            args.data,
-            args.schema,
-            settings,
-            epsilon=args.epsilon,
-            delta=args.delta,
-            method=method,
-            private=not args.no_privacy,
-            ledger=args.ledger,
-            as_published=args.as_published,
-        )
-    with paid(saved):
-        stage.write("evidence.json", to_json(saved))
-        stage.keep("evidence.json")
-        found = search(saved, settings, method=method)
-        return found, found.write(stage)
-
-
-@contextmanager
-def _kept(stage: Stage) -> Iterator[None]:
-    """An error that holds evidence leaves it in the folder."""
-    from privet.results.saved import to_json
-
-    try:
-        yield
-    except BaseException as error:
-        if saved := getattr(error, "evidence", None):
-            stage.write("evidence.json", to_json(saved))
-            stage.keep("evidence.json")
-        raise
 
 
 def _methods(args: argparse.Namespace) -> str | list[str]:
@@ -209,71 +102,6 @@ def _methods(args: argparse.Namespace) -> str | list[str]:
             f"two away"
         )
     return [name.strip() for name in args.methods.split(",") if name.strip()]
-
-
-def _check_combination(args: argparse.Namespace) -> None:
-    sources = {"--evidence": args.evidence, "--protocol": args.protocol}
-    named = [option for option, value in sources.items() if value]
-    if len(named) > 1:
-        raise DataError(
-            "--evidence was given with --protocol, but evidence knows its protocol; leave one of "
-            "the two away"
-        )
-    free = named[0] if named else "--no-privacy" if args.no_privacy else None
-    if named and (args.no_privacy or args.as_published):
-        given = "--no-privacy" if args.no_privacy else "--as-published"
-        raise BudgetError(
-            f"{given} was given with {free}, which is as private as the run or the devices that "
-            "it comes from; leave one of the two away"
-        )
-    for option in ("epsilon", "delta", "ledger"):
-        value = getattr(args, option)
-        if free and value is not None:
-            raise BudgetError(
-                f"--{option} {value} was given with {free}, which spends nothing; leave one of "
-                f"the two away"
-            )
-    if args.evidence and args.data:
-        raise DataError(
-            f"DATA ({args.data!r}) was given with --evidence, which reads no data; leave one of "
-            f"the two away"
-        )
-    if not args.evidence and not args.data:
-        raise DataError("no data were named; give a CSV or Parquet file: privet discover DATA ...")
-
-
-@contextmanager
-def progress(args: argparse.Namespace) -> Iterator[OnStep]:
-    """A bar on standard error, once the work has taken some seconds and somebody is watching."""
-    if args.json or args.quiet or not sys.stderr.isatty():
-        yield lambda _what, _share: None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        console=console(stderr=True),
-        transient=True,
-    )
-    task = bar.add_task("", total=1.0)
-    began = time.monotonic()
-
-    def on_step(what: str, share: float) -> None:
-        bar.update(task, description=what, completed=share)
-        if time.monotonic() - began > PATIENCE:
-            bar.start()
-
-    patience = threading.Timer(PATIENCE, bar.start)  # for a step that is long and says nothing
-    patience.daemon = True
-    patience.start()
-    try:
-        yield on_step
-    finally:
-        patience.cancel()
-        patience.join()
-        bar.stop()
 
 
 def _print_json(found: Discovery, files: tuple[Path, ...]) -> None:

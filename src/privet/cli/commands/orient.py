@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from privet.cli.commands.discover import progress
+from privet.cli.results import add_option, add_output, options, produce
 from privet.cli.show import (
     Subparsers,
-    add_json,
     add_ledger,
     command,
     console,
@@ -19,20 +17,18 @@ from privet.cli.show import (
     printable,
     rows,
     table,
-    teller,
 )
-from privet.errors import BudgetError, DataError, MethodError
+from privet.errors import MethodError
+from privet.options.option import table as table_of
+from privet.pairs.options import Choices
 
 if TYPE_CHECKING:
-    from privet.methods.options import OnStep
     from privet.pairs.way import Orientation
-    from privet.results.folder import Stage
     from privet.results.orientations import Orientations
 
 TURNED = "turned: probability that the noise alone has turned the sign of the difference; "
 WRONG = "wrong: that noise and chance in the rows have, if the model holds"
 NO_WRONG = "of chance in the rows this method says nothing"
-OPTIONS = ("release", "protect", "ridge", "bandwidth", "seed")
 
 
 def add(parsers: Subparsers) -> None:
@@ -62,37 +58,20 @@ def add(parsers: Subparsers) -> None:
         default="auto",
         help="auto (table-collisions), table-both, …, loss-difference, anm-sqrt-hsic, …",
     )
-    way.add_argument(
-        "--release", metavar="WHAT", help="sign (cheaper) or scores, of additive-noise models"
-    )
-    way.add_argument(
-        "--find-bounds",
-        action="store_true",
-        help="find ranges of the columns first, for a fifth of the budget",
-    )
-    way.add_argument("--ridge", type=float, metavar="L", help="of additive-noise models")
-    way.add_argument("--bandwidth", metavar="B", help="of their dependence scores, a number")
-    way.add_argument(
-        "--as-published",
-        action="store_true",
-        help="protect one half of the rows only, as in the paper: NOT private",
-    )
-    way.add_argument("--protect", metavar="HALF", help="test or training, with --as-published")
-    way.add_argument("--seed", type=int, metavar="S", help="of the judgement (0)")
-    show = parser.add_argument_group("output")
-    show.add_argument("--force", action="store_true", help="replace the results in DIR")
-    add_json(show)  # type: ignore[arg-type]
-    show.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    for option in table_of(Choices):
+        if option.name == "protect":  # which goes with it
+            way.add_argument(
+                "--as-published",
+                action="store_true",
+                help="protect one half of the rows only, as in the paper: NOT private",
+            )
+        add_option(way, option)
+    add_output(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
-    from privet.results.folder import Stage
-
-    _check_combination(args)
-    stage = Stage(args.output, force=args.force, command="orient", on_note=teller(args))
-    with stage, progress(args) as on_step:
-        found, files = _orient(args, stage, on_step)
+    found, files = produce(args, "orient", _ask)
     if not args.quiet:
         print_warnings(found.certificate.warnings)
     if args.json:
@@ -108,45 +87,24 @@ def run(args: argparse.Namespace) -> None:
         print_promise(found.certificate, files, args.ledger)
 
 
-def _orient(
-    args: argparse.Namespace, stage: Stage, on_step: OnStep
-) -> tuple[Orientations, tuple[Path, ...]]:
-    """Evidence that was paid for is kept even if judging it is stopped."""
-    from privet.api.checks import paid
-    from privet.api.orient import judge, make_choices, measure, orient
-    from privet.results.saved import to_json
+def _ask(args: argparse.Namespace, **listeners: Any) -> Orientations:
+    from privet.api.orient import orient
 
-    options = {name: getattr(args, name) for name in OPTIONS}
-    options |= {"bandwidth": _bandwidth(args.bandwidth), "find_bounds": args.find_bounds}
-    pairs = {"cause_effect": _pair(args.cause_effect), "all_pairs": args.all_pairs}
-    if args.evidence:
-        found = orient(
-            schema=args.schema,
-            evidence=args.evidence,
-            method=args.method,
-            on_step=on_step,
-            **pairs,
-            **options,
-        )
-        return found, found.write(stage)
-    choices = make_choices(on_step=on_step, **options)
-    saved = measure(
+    return orient(
         args.data,
         args.schema,
-        choices,
+        cause_effect=_pair(args.cause_effect),
+        all_pairs=args.all_pairs,
         epsilon=args.epsilon,
         delta=args.delta or 0.0,
         method=args.method,
         private=not args.no_privacy,
         as_published=args.as_published,
         ledger=args.ledger,
-        **pairs,
+        evidence=args.evidence or None,
+        **options(args, Choices),
+        **listeners,
     )
-    with paid(saved):
-        stage.write("evidence.json", to_json(saved))
-        stage.keep("evidence.json")
-        found = judge(saved, choices, method=args.method)
-        return found, found.write(stage)
 
 
 def _pair(text: str | None) -> tuple[str, str] | None:
@@ -159,38 +117,6 @@ def _pair(text: str | None) -> tuple[str, str] | None:
             "height,weight (a name with a comma in it can be used from Python)"
         )
     return names[0], names[1]
-
-
-def _bandwidth(text: str | None) -> float | str | None:
-    """A number; anything else is refused later, with its reason."""
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return text
-
-
-def _check_combination(args: argparse.Namespace) -> None:
-    free = "--evidence" if args.evidence else "--no-privacy" if args.no_privacy else None
-    if args.evidence and (args.no_privacy or args.as_published):
-        given = "--no-privacy" if args.no_privacy else "--as-published"
-        raise BudgetError(
-            f"{given} was given with --evidence, which is as private as the run that it comes "
-            "from; leave one of the two away"
-        )
-    for option in ("epsilon", "delta", "ledger"):
-        value = getattr(args, option)
-        if free and value is not None:
-            raise BudgetError(
-                f"--{option} {value} was given with {free}, which spends nothing; leave one of "
-                f"the two away"
-            )
-    if args.evidence and args.data:
-        raise DataError(
-            f"DATA ({args.data!r}) was given with --evidence, which reads no data; leave one of "
-            f"the two away"
-        )
-    if not args.evidence and not args.data:
-        raise DataError("no data were named; give a CSV or Parquet file: privet orient DATA ...")
 
 
 def _print(found: Orientations) -> None:

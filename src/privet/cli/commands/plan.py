@@ -75,8 +75,8 @@ def run(args: argparse.Namespace) -> None:
 
 def _central(schema: Schema, args: argparse.Namespace) -> None:
     from privet.api.checks import check_budget_options
-    from privet.api.choice import best_delta
-    from privet.evidence.plan import plan
+    from privet.api.methods import best_delta
+    from privet.methods.plan import plan
 
     check_budget_options(args.epsilon, args.delta, True)
     delta = args.delta
@@ -174,7 +174,7 @@ def _needed(
     schema: Schema, size: int, effect: float | None, delta: float
 ) -> tuple[float | None, str]:
     """The epsilon that the wanted effect needs, or why there is none."""
-    from privet.evidence.plan import epsilon_for
+    from privet.methods.plan import epsilon_for
 
     if effect is None:
         return None, ""

@@ -14,12 +14,12 @@ import numpy as np
 
 from privet.errors import MethodError
 from privet.local.collector import denoise as ibu
-from privet.local.collector.counts import Heap, Set, largest_set, told
+from privet.local.collector.counts import Set, Tally, as_release, largest_set
 from privet.local.collector.denoise import MOST_STEPS, Denoised, View, denoised, positions, space
 from privet.local.collector.reports import Judged, judged
 from privet.local.collector.tables import ORDERS, order_for, planned_worth
 from privet.local.device.protocol import Protocol
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 
 TOGETHER = 1 << 22  # different reports that are held in memory at a time
 COVER_CELLS = 1 << 12  # of a table that is counted in one pass, where everybody reports on all
@@ -33,12 +33,12 @@ def collect(reports: object, protocol: Protocol) -> Release:
         wanted = 3 if order_for(planned_worth(protocol, found.people), ORDERS) else 2
         largest = largest_set(protocol, wanted)
         if protocol.family == "attributes":
-            heaps = _columns(found, protocol, cover(protocol.sizes, largest))
+            tallies = _columns(found, protocol, cover(protocol.sizes, largest))
         elif protocol.family == "grid":
-            heaps = _columns(found, protocol, [tuple(range(len(protocol.sizes)))])
+            tallies = _columns(found, protocol, [tuple(range(len(protocol.sizes)))])
         else:
-            heaps = _blocks(found, protocol)
-        return told(protocol, heaps, found.left_out, largest)
+            tallies = _blocks(found, protocol)
+        return as_release(protocol, tallies, found.left_out, largest)
 
 
 def views(reports: object, protocol: Protocol, columns: Sequence[str]) -> tuple[View, ...]:
@@ -50,7 +50,7 @@ def views(reports: object, protocol: Protocol, columns: Sequence[str]) -> tuple[
             f"{' and '.join(columns)} by themselves; use the tests of `privet discover`"
         )
     with judged(reports, protocol) as found:
-        return ibu.views(protocol, _heaps(found, protocol, columns), positions(protocol, columns))
+        return ibu.views(protocol, _tallies(found, protocol, columns), positions(protocol, columns))
 
 
 def denoise(
@@ -59,19 +59,19 @@ def denoise(
     """The most likely table of some columns, from reports as ``collect`` takes them; see
     ``local/collector/denoise.py``, also for why it is no table to run tests on."""
     with judged(reports, protocol) as found:
-        heaps = _heaps(found, protocol, columns)
-        return denoised(protocol, heaps, columns, most_steps=most_steps)
+        tallies = _tallies(found, protocol, columns)
+        return denoised(protocol, tallies, columns, most_steps=most_steps)
 
 
-def _heaps(found: Judged, protocol: Protocol, columns: Sequence[str]) -> Iterator[Heap]:
+def _tallies(found: Judged, protocol: Protocol, columns: Sequence[str]) -> Iterator[Tally]:
     members = space(protocol, positions(protocol, columns))
     if protocol.family in ("attributes", "grid"):
         return _columns(found, protocol, [members])
     return _blocks(found, protocol)
 
 
-def _blocks(reports: Judged, protocol: Protocol) -> Iterator[Heap]:
-    """One heap for each block, in their order; some blocks at a time, so that memory is bounded
+def _blocks(reports: Judged, protocol: Protocol) -> Iterator[Tally]:
+    """One tally for each block, in their order; some blocks at a time, so that memory is bounded
     however many people there are."""
     weights = np.array([block.weight for block in protocol.blocks], dtype=float)
     upto = np.cumsum(weights) / weights.sum() * reports.people
@@ -86,7 +86,7 @@ def _blocks(reports: Judged, protocol: Protocol) -> Iterator[Heap]:
         columns = {name: np.asarray(values)[order] for name, values in found.items()}
         ends = np.searchsorted(columns["place"], [*places, places[-1] + 1])
         for place, start, stop in zip(places.tolist(), ends, ends[1:], strict=False):
-            yield Heap(
+            yield Tally(
                 attributes=protocol.blocks[place].attributes,
                 key=columns["key"][start:stop].astype(np.int64),
                 cell=columns["cell"][start:stop].astype(np.int64),
@@ -94,8 +94,8 @@ def _blocks(reports: Judged, protocol: Protocol) -> Iterator[Heap]:
             )
 
 
-def _columns(reports: Judged, protocol: Protocol, groups: Iterable[Set]) -> Iterator[Heap]:
-    """A heap for each group of columns."""
+def _columns(reports: Judged, protocol: Protocol, groups: Iterable[Set]) -> Iterator[Tally]:
+    """A tally for each group of columns."""
     for members in groups:
         code = f"v{members[0]}::BIGINT"
         for i in members[1:]:
@@ -104,7 +104,7 @@ def _columns(reports: Judged, protocol: Protocol, groups: Iterable[Set]) -> Iter
             f"SELECT {code} AS cell, count(*) AS people FROM kept GROUP BY cell"
         ).fetchnumpy()
         cells = np.asarray(found["cell"]).astype(np.int64)
-        yield Heap(
+        yield Tally(
             attributes=members,
             key=np.zeros_like(cells),
             cell=cells,

@@ -19,12 +19,13 @@ from typing import Protocol as Shape
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from privet.arrays import Bools, Floats, Indices
 from privet.errors import EvidenceError
 from privet.local.collector.counts import Reported
 from privet.local.collector.laws import BlockLaw
-from privet.local.collector.tables import Bools, Floats, Indices, law_of
+from privet.local.collector.tables import law_of
 from privet.local.device.blocks import HALF
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 
 STRONGEST = 0.98  # correlation that is believed at most
 RAREST = 0.01  # share of people on each side of a cut, below which it tells nothing
@@ -190,7 +191,8 @@ def _points(width: int) -> Floats:
 def _sign_block(release: Release) -> LocalCorrelations:
     law = law_of(release)
     assert isinstance(law, BlockLaw)
-    tables = release.query.tables(release.values)
+    query = release.asked(Reported)
+    tables = query.tables(release.values)
     size = len(law.sizes)
     single = np.array([2 * tables[i,][1] for i in range(size)])
     pair = np.eye(size)
@@ -198,7 +200,7 @@ def _sign_block(release: Release) -> LocalCorrelations:
         pair[i, j] = pair[j, i] = 4 * table[1, 1]
     correlation, slope, side = tetrachoric(single, pair)
     return LocalCorrelations(
-        names=release.query.protocol.schema.names,
+        names=query.protocol.schema.names,
         correlation=correlation,
         slope=slope,
         side=side[None],
@@ -209,7 +211,7 @@ def _sign_block(release: Release) -> LocalCorrelations:
 
 def _sign_bit(release: Release) -> LocalCorrelations:
     """Pairs only: the cuts are taken for the medians."""
-    query = release.query
+    query = release.asked(Reported)
     size = len(query.protocol.sizes)
     pair, variance = np.eye(size), np.full((size, size), np.inf)
     tables = query.tables(release.values)
@@ -265,7 +267,7 @@ def _upper(h: Floats, k: Floats, angle: Floats) -> Floats:
 
 
 def _piecewise(release: Release) -> LocalCorrelations:
-    query = release.query
+    query = release.asked(Reported)
     protocol = query.protocol
     size = len(protocol.schema.names)
     pair, pair_variance = np.eye(size), np.full((size, size), np.inf)

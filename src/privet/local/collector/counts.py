@@ -1,6 +1,6 @@
 """What is left of reports once they are counted: unbiased estimates, and nothing of anybody.
 
-Reports come in heaps of equal ones. The estimate for a set A of columns is its *centred table*
+Reports come in tallies of equal ones. The estimate for a set A of columns is its *centred table*
 F_A, the mean over people of ⊗_{i∈A} (e(x_i) - 1/k_i): the part of A's table that no smaller set
 knows. Any table is a sum of these: p(x) = Σ_{A⊆S} F_A(x_A) / ∏_{i∈S∖A} k_i. That the estimates
 are unbiased is proved in proofs/local-evidence.md.
@@ -9,24 +9,23 @@ are unbiased is proved in proofs/local-evidence.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from math import comb, prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Bools, Floats, Integers
 from privet.errors import EvidenceError
 from privet.local.collector.laws import inverse
 from privet.local.device.blocks import codes_of, permutations
 from privet.local.device.protocol import Protocol
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Derived, Release, codec
 from privet.schema.model import Schema
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Set = tuple[int, ...]
 Tables = dict[Set, Floats]
 
@@ -41,7 +40,7 @@ LARGEST = float(1 << 62)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Heap:
+class Tally:
     """The different reports about some attributes, and how many people sent each."""
 
     attributes: Set
@@ -65,8 +64,9 @@ class LeftOut:
         return self.other_protocol + self.malformed + self.repeated + self.further
 
 
+@codec("Reported", evidence="reports")
 @dataclass(frozen=True, kw_only=True)
-class Reported:
+class Reported(Derived):
     """The kind of a release that holds what reports say.
 
     ``people`` counts the reports to each block of the protocol (everybody's, if all report on
@@ -81,23 +81,6 @@ class Reported:
 
     def __str__(self) -> str:
         return f"{sum(self.people)} reports by the protocol {self.protocol.name}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "protocol": self.protocol.to_json(),
-            "people": list(self.people),
-            "left_out": asdict(self.left_out),
-            "largest": self.largest,
-        }
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> Reported:
-        return Reported(
-            protocol=Protocol.from_json(document["protocol"]),
-            people=tuple(int(count) for count in document["people"]),
-            left_out=LeftOut(**{name: int(n) for name, n in document["left_out"].items()}),
-            largest=int(document["largest"]),
-        )
 
     def check(self, schema: Schema) -> None:
         """Knowledge may have changed since the reports were made, the columns may not."""
@@ -120,6 +103,13 @@ class Reported:
         if family == "grid":
             return prod(self.protocol.sizes)
         return sum(prod(self.protocol.sizes[i] for i in members) for members in self.sets)
+
+    @property
+    def epsilon_of_reports(self) -> Fraction:
+        return self.protocol.epsilon
+
+    def is_exact(self, release: Release, schema: Schema) -> bool:
+        return False  # the noise is in the reports
 
     @cached_property
     def sets(self) -> tuple[Set, ...]:
@@ -172,20 +162,22 @@ def largest_set(protocol: Protocol, wanted: int) -> int:
     return wanted
 
 
-def told(protocol: Protocol, heaps: Iterable[Heap], left_out: LeftOut, largest: int) -> Release:
-    """Everything that the heaps say about sets of up to so many columns.
+def as_release(
+    protocol: Protocol, tallies: Iterable[Tally], left_out: LeftOut, largest: int
+) -> Release:
+    """Everything that the tallies say about sets of up to so many columns.
 
-    For blocks there is one heap for each, in their order; where everybody reports on every
-    column, the heaps' attributes together cover all sets.
+    For blocks there is one tally for each, in their order; where everybody reports on every
+    column, the tallies' attributes together cover all sets.
     """
     values: Floats
     if protocol.family == "product":
-        people, values = _products(protocol, heaps)
+        people, values = _products(protocol, tallies)
     elif protocol.family == "grid":
-        people, values = _grid(protocol, heaps)
+        people, values = _grid(protocol, tallies)
     else:
         count = {"cell": _blocks, "parity": _parities, "attributes": _attributes}[protocol.family]
-        people, tables = count(protocol, heaps, largest)
+        people, tables = count(protocol, tallies, largest)
     query = Reported(protocol=protocol, people=people, left_out=left_out, largest=largest)
     if protocol.family not in ("product", "grid"):
         values = FINE * np.concatenate([tables[members].ravel() for members in query.sets])
@@ -205,7 +197,7 @@ def centred(table: Floats) -> Floats:
 
 
 def _blocks(
-    protocol: Protocol, heaps: Iterable[Heap], largest: int
+    protocol: Protocol, tallies: Iterable[Tally], largest: int
 ) -> tuple[tuple[int, ...], Tables]:
     """Reports weighed by how much of the truth is left in them (their attenuation a), divided by
     the sum of a²: E[e(y) - 1/K | x] = a (e(x) - 1/K) for every set within a block."""
@@ -213,13 +205,13 @@ def _blocks(
     sums: dict[Set, Any] = {}
     worth: dict[Set, float] = {}
     people = []
-    for block, heap in zip(protocol.blocks, heaps, strict=True):
+    for block, tally in zip(protocol.blocks, tallies, strict=True):
         left = float(protocol.channel(block).attenuation)
-        total = int(heap.people.sum())
+        total = int(tally.people.sum())
         people.append(total)
-        codes = codes_of(heap.cell, protocol.sizes_of(block)).T
+        codes = codes_of(tally.cell, protocol.sizes_of(block)).T
         column = dict(zip(block.attributes, codes, strict=True))
-        for members, table in _margins(column, heap.people, sizes, largest):
+        for members, table in _margins(column, tally.people, sizes, largest):
             sums[members] = sums.get(members, 0.0) + left * table
             worth[members] = worth.get(members, 0.0) + left**2 * total
     return tuple(people), {
@@ -243,19 +235,19 @@ def _margins(
 
 
 def _parities(
-    protocol: Protocol, heaps: Iterable[Heap], largest: int
+    protocol: Protocol, tallies: Iterable[Tally], largest: int
 ) -> tuple[tuple[int, ...], Tables]:
     """A report to a pair names K cells, the graph of a random bijection; one to a single
     attribute names one. Centred, their mean is a c times the truth, c = K / (K - 1) or 1."""
     tables, people = {}, []
-    for block, heap in zip(protocol.blocks, heaps, strict=True):
+    for block, tally in zip(protocol.blocks, tallies, strict=True):
         shape = protocol.sizes_of(block)
-        total = int(heap.people.sum())
+        total = int(tally.people.sum())
         people.append(total)
         scale = float(protocol.channel(block).attenuation) * gain(shape)
         table = np.zeros(prod(shape))
-        for cells, named in named_cells(shape, heap.key, heap.cell):
-            table += np.bincount(cells[named], heap.people[named], minlength=table.size)
+        for cells, named in named_cells(shape, tally.key, tally.cell):
+            table += np.bincount(cells[named], tally.people[named], minlength=table.size)
         mean = centred(table.reshape(shape)) / max(scale * total, 1e-300)
         tables[block.attributes] = mean
     return tuple(people), tables
@@ -269,7 +261,7 @@ def gain(shape: Sequence[int]) -> float:
 
 def named_cells(
     shape: Sequence[int], key: Integers, cell: Integers
-) -> Iterator[tuple[Integers, NDArray[np.bool_]]]:
+) -> Iterator[tuple[Integers, Bools]]:
     """For each code of the first attribute: the cell that each report names (None of the table
     if ``named`` is false)."""
     levels = max(shape)
@@ -287,18 +279,18 @@ def named_cells(
 
 
 def _attributes(
-    protocol: Protocol, heaps: Iterable[Heap], largest: int
+    protocol: Protocol, tallies: Iterable[Tally], largest: int
 ) -> tuple[tuple[int, ...], Tables]:
     """Tables of reports, each axis multiplied by its channel's inverse."""
     sizes = protocol.sizes
     inverses = [inverse(channel.matrix()) for channel in protocol.channels]
     tables: Tables = {}
     total = 0
-    for heap in heaps:
-        total = int(heap.people.sum())
-        codes = codes_of(heap.cell, [sizes[i] for i in heap.attributes]).T
-        column = dict(zip(heap.attributes, codes, strict=True))
-        for members, flat in _margins(column, heap.people, sizes, largest):
+    for tally in tallies:
+        total = int(tally.people.sum())
+        codes = codes_of(tally.cell, [sizes[i] for i in tally.attributes]).T
+        column = dict(zip(tally.attributes, codes, strict=True))
+        for members, flat in _margins(column, tally.people, sizes, largest):
             if members not in tables:
                 table = flat.reshape([sizes[i] for i in members]) / max(total, 1)
                 tables[members] = centred(along(table, [inverses[i] for i in members]))
@@ -312,10 +304,10 @@ def along(table: Floats, matrices: Sequence[Floats]) -> Floats:
     return table
 
 
-def _grid(protocol: Protocol, heaps: Iterable[Heap]) -> tuple[tuple[int, ...], Floats]:
-    (heap,) = heaps
-    counts = np.bincount(heap.cell, heap.people, minlength=prod(protocol.sizes))
-    return (int(heap.people.sum()),), counts.astype(float)
+def _grid(protocol: Protocol, tallies: Iterable[Tally]) -> tuple[tuple[int, ...], Floats]:
+    (tally,) = tallies
+    counts = np.bincount(tally.cell, tally.people, minlength=prod(protocol.sizes))
+    return (int(tally.people.sum()),), counts.astype(float)
 
 
 def _from_grid(protocol: Protocol, counts: Integers, sets: Sequence[Set]) -> Tables:
@@ -328,13 +320,13 @@ def _from_grid(protocol: Protocol, counts: Integers, sets: Sequence[Set]) -> Tab
     }
 
 
-def _products(protocol: Protocol, heaps: Iterable[Heap]) -> tuple[tuple[int, ...], Floats]:
+def _products(protocol: Protocol, tallies: Iterable[Tally]) -> tuple[tuple[int, ...], Floats]:
     """Sum and sum of squares of the reports to each block, in half steps from the middle."""
     people, sums = [], []
-    for block, heap in zip(protocol.blocks, heaps, strict=True):
-        halves = (2 * heap.cell - (protocol.channel(block).cells - 1)).astype(float)
-        people.append(int(heap.people.sum()))
-        sums += [float(halves @ heap.people), float(halves**2 @ heap.people)]
+    for block, tally in zip(protocol.blocks, tallies, strict=True):
+        halves = (2 * tally.cell - (protocol.channel(block).cells - 1)).astype(float)
+        people.append(int(tally.people.sum()))
+        sums += [float(halves @ tally.people), float(halves**2 @ tally.people)]
     if max(sums) > LARGEST:
         raise EvidenceError(
             f"at an epsilon of {float(protocol.epsilon):g} a report may be any of "

@@ -21,16 +21,13 @@ from math import prod
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Floats, Integers
 from privet.errors import EvidenceError, MethodError
-from privet.local.collector.counts import Heap, Set, along
+from privet.local.collector.counts import Set, Tally, along
 from privet.local.device import protocol as protocols
 from privet.local.device.blocks import Block, cell, codes_of, permutations
 from privet.schema.model import did_you_mean
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 MOST_CELLS = 1 << 20
 MOST_STEPS = 10_000
@@ -127,18 +124,18 @@ class Denoised:
 
 def denoised(
     protocol: protocols.Protocol,
-    heaps: Iterable[Heap],
+    tallies: Iterable[Tally],
     columns: Sequence[str],
     *,
     most_steps: int = MOST_STEPS,
 ) -> Denoised:
-    """The most likely table of some columns, from the heaps of all reports by a protocol.
+    """The most likely table of some columns, from the tallies of all reports by a protocol.
 
     It stops when the log likelihood is within 0.01 of its largest value, or after ``most_steps``,
     which ``converged`` tells.
     """
     members = positions(protocol, columns)
-    found = views(protocol, heaps, members)
+    found = views(protocol, tallies, members)
     shape = [protocol.sizes[i] for i in space(protocol, members)]
     iterations, step = _settled(found, prod(shape), most_steps)
     table = step.shares.reshape(shape)
@@ -215,7 +212,7 @@ def space(protocol: protocols.Protocol, members: Sequence[int]) -> Set:
 
 
 def views(
-    protocol: protocols.Protocol, heaps: Iterable[Heap], members: Sequence[int]
+    protocol: protocols.Protocol, tallies: Iterable[Tally], members: Sequence[int]
 ) -> tuple[View, ...]:
     """What the reports show of the table of some columns (``space`` says of which)."""
     if protocol.family == "product":
@@ -231,27 +228,29 @@ def views(
             f"choose fewer columns"
         )
     if protocol.family == "cell":
-        found = _of_blocks(protocol, heaps, wanted)
+        found = _of_blocks(protocol, tallies, wanted)
     elif protocol.family == "parity":
-        found = _of_parities(protocol, heaps, wanted)
+        found = _of_parities(protocol, tallies, wanted)
     else:
-        found = _of_rows(protocol, heaps, wanted)
+        found = _of_rows(protocol, tallies, wanted)
     kept = tuple(view for view in found if view.counts.sum() > 0)
     if not kept:
         raise EvidenceError("no report tells anything about these columns; choose others")
     return kept
 
 
-def _of_blocks(protocol: protocols.Protocol, heaps: Iterable[Heap], wanted: Set) -> Iterator[View]:
+def _of_blocks(
+    protocol: protocols.Protocol, tallies: Iterable[Tally], wanted: Set
+) -> Iterator[View]:
     """A report on a block is one on every part of it: the truth with the same probability, else
     anything. Blocks with the same part and probability are counted together."""
     sizes = protocol.sizes
     sums: dict[tuple[Set, float], Any] = {}
-    for heap in heaps:
-        part = tuple(i for i in heap.attributes if i in wanted)
+    for tally in tallies:
+        part = tuple(i for i in tally.attributes if i in wanted)
         if part:
-            left = float(protocol.channel(Block(attributes=heap.attributes)).attenuation)
-            table = _counted(heap, sizes, part)
+            left = float(protocol.channel(Block(attributes=tally.attributes)).attenuation)
+            table = _counted(tally, sizes, part)
             sums[part, left] = sums.get((part, left), 0.0) + table
     every = codes_of(np.arange(prod(sizes[i] for i in wanted)), [sizes[i] for i in wanted])
     for (part, left), counts in sums.items():
@@ -261,35 +260,35 @@ def _of_blocks(protocol: protocols.Protocol, heaps: Iterable[Heap], wanted: Set)
 
 
 def _of_parities(
-    protocol: protocols.Protocol, heaps: Iterable[Heap], wanted: Set
+    protocol: protocols.Protocol, tallies: Iterable[Tally], wanted: Set
 ) -> Iterator[View]:
     """Only blocks within the table: to others, columns that are not there have their say."""
     sizes = [protocol.sizes[i] for i in wanted]
     every = codes_of(np.arange(prod(sizes)), sizes)
-    for heap in heaps:
-        if not set(heap.attributes) <= set(wanted) or not heap.people.any():
+    for tally in tallies:
+        if not set(tally.attributes) <= set(wanted) or not tally.people.any():
             continue
-        block = Block(attributes=heap.attributes)
+        block = Block(attributes=tally.attributes)
         levels = max(protocol.sizes_of(block))
-        keys, which = np.unique(heap.key, return_inverse=True)
-        orders = permutations(keys, levels, len(heap.attributes))
-        codes = every[:, [wanted.index(i) for i in heap.attributes]].T
+        keys, which = np.unique(tally.key, return_inverse=True)
+        orders = permutations(keys, levels, len(tally.attributes))
+        codes = every[:, [wanted.index(i) for i in tally.attributes]].T
         places = sum(orders[:, at, code] for at, code in enumerate(codes)) % levels
-        counts = np.bincount(which * levels + heap.cell, heap.people, len(keys) * levels)
+        counts = np.bincount(which * levels + tally.cell, tally.people, len(keys) * levels)
         left = float(protocol.channel(block).attenuation)
         table = counts.reshape(-1, levels).astype(np.float64)
         yield Mixed(places=np.asarray(places), counts=table, left=left)
 
 
-def _of_rows(protocol: protocols.Protocol, heaps: Iterable[Heap], wanted: Set) -> Iterator[View]:
-    """Everybody reports on every column, so one heap that covers these says it all."""
-    heap = next((heap for heap in heaps if set(wanted) <= set(heap.attributes)), None)
-    if heap is None:
+def _of_rows(protocol: protocols.Protocol, tallies: Iterable[Tally], wanted: Set) -> Iterator[View]:
+    """Everybody reports on every column, so one tally that covers these says it all."""
+    tally = next((tally for tally in tallies if set(wanted) <= set(tally.attributes)), None)
+    if tally is None:
         raise EvidenceError(
             "the reports were not counted for all of these columns together; choose fewer columns, "
             "or count them again"
         )
-    counts = _counted(heap, protocol.sizes, wanted)
+    counts = _counted(tally, protocol.sizes, wanted)
     if protocol.family == "grid":
         yield Through(matrices=(protocol.channels[0].matrix(),), counts=counts)
     else:
@@ -297,9 +296,9 @@ def _of_rows(protocol: protocols.Protocol, heaps: Iterable[Heap], wanted: Set) -
         yield Through(matrices=matrices, counts=counts.reshape([len(m) for m in matrices]))
 
 
-def _counted(heap: Heap, sizes: Sequence[int], part: Set) -> Floats:
-    """How many reports name each cell of some of a heap's attributes."""
-    codes = codes_of(heap.cell, [sizes[i] for i in heap.attributes])
-    chosen = codes[:, [heap.attributes.index(i) for i in part]]
+def _counted(tally: Tally, sizes: Sequence[int], part: Set) -> Floats:
+    """How many reports name each cell of some of a tally's attributes."""
+    codes = codes_of(tally.cell, [sizes[i] for i in tally.attributes])
+    chosen = codes[:, [tally.attributes.index(i) for i in part]]
     own = [sizes[i] for i in part]
-    return np.bincount(cell(chosen, own), heap.people, prod(own)).astype(float)
+    return np.bincount(cell(chosen, own), tally.people, prod(own)).astype(float)

@@ -26,8 +26,9 @@ from math import log, prod
 import numpy as np
 from scipy.special import chdtrc
 
+from privet.arrays import Bools, Floats, Indices
 from privet.evidence.prior import EFFECTS
-from privet.local.collector.tables import Bools, Floats, Indices, LocalEvidence
+from privet.local.collector.tables import LocalEvidence
 
 BLOCK_NUMBERS = 2_000_000  # in one block of work, so that memory stays bounded
 SURELY = 3.0  # deviations by which the share of a stratum must exceed 0

@@ -14,12 +14,9 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Floats, Indices, Integers
 from privet.errors import EvidenceError
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 UNDONE = 1e-6  # error of an inverse beyond which it is rounding and no inverse
 
@@ -114,7 +111,7 @@ class BlockLaw:
     """Randomised response on the cells of blocks, everybody's with attenuation ``left``."""
 
     sizes: tuple[int, ...]
-    masks: NDArray[np.int64]
+    masks: Integers
     people: Floats
     left: Floats
 
@@ -122,7 +119,7 @@ class BlockLaw:
     def _powers(self) -> Floats:
         return np.stack([self.people * self.left**q for q in (2, 3, 4)], axis=1)
 
-    def moments(self, masks: NDArray[np.int64]) -> Floats:
+    def moments(self, masks: Integers) -> Floats:
         """m_2, m_3, m_4 of sets given as bit masks: sums of a^q over the people whose block
         holds the set."""
         unique, where = np.unique(masks, return_inverse=True)
@@ -174,8 +171,8 @@ class BlockLaw:
         return np.asarray((np.sqrt(m3) * sampling + np.sqrt(m2 - m3) * channel) / max(m2, 1e-300))
 
 
-def _masks(sets: Indices) -> NDArray[np.int64]:
-    out: NDArray[np.int64] = (np.int64(1) << sets.astype(np.int64)).sum(axis=1)
+def _masks(sets: Indices) -> Integers:
+    out: Integers = (np.int64(1) << sets.astype(np.int64)).sum(axis=1)
     return out
 
 
@@ -185,7 +182,7 @@ class ParityLaw:
     errors of different sets have nothing to do with each other."""
 
     sizes: tuple[int, ...]
-    masks: NDArray[np.int64]
+    masks: Integers
     people: Floats
     left: Floats
 

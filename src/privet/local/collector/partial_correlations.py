@@ -18,9 +18,9 @@ from math import log
 import numpy as np
 from scipy.special import erfc
 
+from privet.arrays import Floats, Indices
 from privet.evidence.prior import EFFECTS
 from privet.local.collector.correlations import STRONGEST, LocalCorrelations
-from privet.local.collector.tables import Floats, Indices
 
 FAINTEST = 1e-9  # of a squared effect, so that effects can be compared by ratios
 SMALLEST = 0.05  # eigenvalue of correlations that is believed at least

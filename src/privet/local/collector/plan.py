@@ -20,11 +20,12 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from privet.arrays import Floats
 from privet.errors import BudgetError, MethodError, PrivetError
-from privet.evidence.plan import _noncentrality as noncentrality
+from privet.evidence.plan import noncentrality
 from privet.evidence.prior import EFFECTS
 from privet.local.collector.correlations import NUMBER_ORDERS
-from privet.local.collector.tables import ORDERS, Floats, level, order_for, planned_law
+from privet.local.collector.tables import ORDERS, level, order_for, planned_law
 from privet.local.device.blocks import GRID, HALF
 from privet.local.device.channel import check_epsilon
 from privet.local.device.protocol import FAMILIES, NUMERIC, Protocol

@@ -13,18 +13,14 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Bools, Floats, Indices, Integers
 from privet.errors import EvidenceError
 from privet.evidence.prior import default_level
 from privet.local.collector.counts import Reported, Tables, along, centred
 from privet.local.collector.laws import BlockLaw, ChannelLaw, GridLaw, Law, ParityLaw
 from privet.local.device.protocol import Protocol
-from privet.privacy.queries.tables import Release
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Bools = NDArray[np.bool_]
+from privet.privacy.queries.base import Release
 
 # How many people without noise a pair must be worth for separators of one column, and of two.
 # A conditional test without power takes away edges that are there; measured on random networks,
@@ -50,8 +46,8 @@ class _Layer:
     it counts replicas), found by sorted key."""
 
     members: Indices
-    keys: NDArray[np.int64]
-    offsets: NDArray[np.int64]
+    keys: Integers
+    offsets: Integers
     values: Floats
 
 
@@ -177,7 +173,7 @@ class LocalEvidence:
 
 def law_of(release: Release) -> Law:
     """The law of the errors of what reports say."""
-    query = release.query
+    query = release.asked(Reported)
     if query.protocol.family == "grid":
         return grid_law(query.protocol, release.values.astype(float))
     return law(query.protocol, np.array(query.people, dtype=float))
@@ -233,7 +229,7 @@ def _as_answers(evidence: LocalEvidence, query: Reported) -> LocalEvidence:
     return LocalEvidence.of(evidence.names, evidence.sizes, tables, same)
 
 
-def _keys(members: Indices, count: int) -> NDArray[np.int64]:
+def _keys(members: Indices, count: int) -> Integers:
     keys = np.zeros(len(members), dtype=np.int64)
     for column in members.T:
         keys = keys * count + column

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from privet.arrays import Integers
 from privet.errors import DataError
-from privet.local.device.bits import Integers
 from privet.privacy.engines.cells import as_texts
 from privet.privacy.engines.meaning import missing_code, spellings
 from privet.schema.model import Column, did_you_mean

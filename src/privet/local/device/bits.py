@@ -14,7 +14,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from privet.arrays import Integers
 
 WORD = 64
 MOST = 1 << 62  # the largest range of `below`, so that every result fits a signed word

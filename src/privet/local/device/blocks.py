@@ -19,8 +19,9 @@ from typing import Literal
 
 import numpy as np
 
+from privet.arrays import Integers
 from privet.errors import MethodError
-from privet.local.device.bits import MOST, Integers
+from privet.local.device.bits import MOST
 
 Kind = Literal["cell", "parity", "product"]
 

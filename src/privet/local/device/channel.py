@@ -14,10 +14,10 @@ from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Floats, Integers
 from privet.errors import BudgetError, MethodError
-from privet.local.device.bits import MOST, Bits, Integers, Law, alike
+from privet.local.device.bits import MOST, Bits, Law, alike
 from privet.privacy.ledger.conversion import Number, check_budget, float_up
 
 DIGITS = 100
@@ -71,7 +71,7 @@ class Channel(Protocol):
 
     def probability(self, x: int, y: int) -> Fraction: ...
 
-    def matrix(self) -> NDArray[np.float64]: ...
+    def matrix(self) -> Floats: ...
 
     def sample(self, values: Integers, bits: Bits) -> Integers: ...
 
@@ -125,7 +125,7 @@ class RandomizedResponse:
         total = self.width * self.odds + self.cells - self.width
         return (self.odds if x <= y < x + self.width else 1) / total
 
-    def matrix(self) -> NDArray[np.float64]:
+    def matrix(self) -> Floats:
         rest, true = float(self.probability(0, self.cells)), float(self.probability(0, 0))
         ahead = np.arange(self.outputs) - np.arange(self.inputs)[:, None]
         return np.where((ahead >= 0) & (ahead < self.width), true, rest)
@@ -179,11 +179,11 @@ class Matrix:
     def probability(self, x: int, y: int) -> Fraction:
         return Fraction(self.weights[x][y], self.total)
 
-    def matrix(self) -> NDArray[np.float64]:
+    def matrix(self) -> Floats:
         return self._shares
 
     @cached_property
-    def _shares(self) -> NDArray[np.float64]:
+    def _shares(self) -> Floats:
         """Made once, since the rows of a large grid take seconds; so nobody may change it."""
         known = {weight: weight / self.total for row in self.weights for weight in set(row)}
         found = np.array([[known[weight] for weight in row] for row in self.weights])

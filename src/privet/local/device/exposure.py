@@ -13,16 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Floats, Integers
 from privet.errors import MethodError
 from privet.local.device.blocks import Block, codes_of, make
 from privet.local.device.channel import Channel, Matrix, RandomizedResponse
 from privet.local.device.geometric import neighbours
 from privet.local.device.protocol import Protocol
 from privet.privacy.ledger.conversion import float_up
-
-Floats = NDArray[np.float64]
 
 MOST_CELLS = 1 << 20  # of a block that is gone through for a given prior
 MOST_KEYS = 20_000
@@ -164,9 +162,7 @@ def _in_block(
     return float(np.mean([f[0] for f in found])), np.mean([f[1] for f in found], axis=0).tolist()
 
 
-def _through(
-    channel: Channel, inputs: NDArray[np.int64], priors: list[Floats]
-) -> tuple[float, list[float]]:
+def _through(channel: Channel, inputs: Integers, priors: list[Floats]) -> tuple[float, list[float]]:
     """The success on the whole row and on each column, if every cell has an input of a channel."""
     sizes = tuple(len(p) for p in priors)
     joint, matrix = _joint(priors), channel.matrix()

@@ -10,7 +10,7 @@ import csv
 import math
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.arrays import OnStep, say_nothing
 from privet.errors import DataError, OutputError
 from privet.files.scratch import OnNote, ignore, private_folder, sweep
 from privet.local.device.bits import Bits
@@ -32,8 +33,6 @@ KINDS = (".csv", ".parquet")
 
 GZIP = b"\x1f\x8b"
 SAMPLE = 1 << 20  # bytes from which the number of lines is guessed
-
-OnStep = Callable[[str, float], None]  # what was done, and its share of the work
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +51,7 @@ def randomize_file(
     *,
     person: str | None = None,
     force: bool = False,
-    on_step: OnStep = lambda _what, _share: None,
+    on_step: OnStep = say_nothing,
     on_note: OnNote = ignore,
 ) -> Written:
     """One report per row of a CSV file in a secret random order, and the protocol beside them.

@@ -15,9 +15,10 @@ from functools import cached_property
 
 import numpy as np
 
+from privet.arrays import Integers
 from privet.errors import DataError, MethodError
 from privet.local.device.answers import Answers
-from privet.local.device.bits import Bits, Integers, Law, alike
+from privet.local.device.bits import Bits, Law, alike
 from privet.local.device.blocks import Block, cell, codes_of, make
 from privet.local.device.channel import RandomizedResponse
 from privet.local.device.protocol import Protocol

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.local.device.bits import Bits, Integers, alike
+from privet.arrays import Integers
+from privet.local.device.bits import Bits, alike
 from privet.local.device.protocol import RESERVED
 
 SHARDS = 32

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Floats
 from privet.errors import MethodError
 from privet.local.device import geometric
 from privet.local.device.channel import Matrix, RandomizedResponse, check_epsilon, odds_below
@@ -25,8 +25,6 @@ from privet.privacy.ledger.conversion import Number
 PUBLISHED = "geometric, as published"
 CLAMPED = "geometric, clamped"
 ONE_RATE = "geometric, one rate"
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,11 +15,12 @@ from math import prod
 
 from privet.errors import MethodError
 from privet.methods.literature.critical_values import Margins, level
-from privet.methods.literature.decisions import told
+from privet.methods.literature.decisions import as_release
 from privet.methods.literature.walk import Places, Walk
 from privet.methods.options import Settings
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.dependence import STATISTICS, UNIT, Dependence, bound
-from privet.privacy.queries.tables import MOST_CELLS, Release, Tables
+from privet.privacy.queries.tables import MOST_CELLS, Tables
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.trust import subsample
@@ -116,7 +117,7 @@ def exactly(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     for question in walk:
         if curator.exact(bars.query([question])).values[0] > 0:
             walk.separate(*question)
-    return margins, told(walk.separations, walk.tests, "exact")
+    return margins, as_release(walk.separations, walk.tests, "exact")
 
 
 def _statistic(settings: Settings) -> str:

@@ -19,12 +19,11 @@ from functools import lru_cache, reduce
 from math import exp, lgamma, pi, prod, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privet.privacy.queries.tables import Release
+from privet.arrays import Floats
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.tables import Tables
 from privet.schema.model import Schema
-
-Floats = NDArray[np.float64]
 
 LEAST_COUNT = 0.5  # that a level is believed to have, so that no share is zero
 WIDEST = 512  # cells of a table whose correlations are all looked at
@@ -47,7 +46,7 @@ class Margins:
         """
         counts: dict[str, Floats] = {}
         start = 0
-        for (name,) in release.query.sets:
+        for (name,) in release.asked(Tables).sets:
             size = schema.column(name).cardinality
             counts[name] = release.values[start : start + size].astype(np.float64)
             start += size

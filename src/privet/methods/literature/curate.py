@@ -27,11 +27,11 @@ from privet.methods.literature import separations as decided
 from privet.methods.literature.as_published import curate as published
 from privet.methods.literature.bars import Bars
 from privet.methods.literature.curate_budgets import allocate
-from privet.methods.literature.decisions import told
+from privet.methods.literature.decisions import as_release
 from privet.methods.literature.walk import Places, Walk
 from privet.methods.method import Method, Published
 from privet.methods.options import Settings
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.trust.curator import Curator
 
 FINEST = 1 << 40  # shares of a test are rounded down to this part of the budget
@@ -47,7 +47,7 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
         if share := _share(curator, bars, walk, order, settings):
             settings.on_step(f"tests of order {order}", 0.8 * order / (settings.max_order + 1))
             _test(curator, bars, walk, order, share, settings)
-    return margins, told(walk.separations, walk.tests, "noisy tests")
+    return margins, as_release(walk.separations, walk.tests, "noisy tests")
 
 
 def _share(curator: Curator, bars: Bars, walk: Walk, order: int, settings: Settings) -> Fraction:

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from privet.arrays import Floats
 
 COIN = 0.1  # the paper's c1 and c2: how often the band is hit; it gives no value for them
 LEAST = 1e-6  # of the even budget, so that no order is left without any

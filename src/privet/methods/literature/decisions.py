@@ -1,4 +1,4 @@
-"""What an interactive search was told: which pairs were separated, and by what.
+"""What an interactive search has found: which pairs were separated, and by what.
 
 Methods that ask the vault one question after another get selections and yes-or-no answers. All
 that is left of them in the end are the separations, which are private already and so may be kept,
@@ -8,13 +8,13 @@ shown and searched again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from privet.errors import EvidenceError
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Derived, Release, codec
 from privet.schema.model import Schema
 
 
@@ -27,32 +27,30 @@ class Separation:
     given: tuple[int, ...]
 
 
+@codec("Decisions", evidence="decisions")
 @dataclass(frozen=True)
-class Decisions:
+class Decisions(Derived):
     """The kind of a release that holds separations, each as x, y, how many given, and these;
     ``tests`` is the number of questions that were asked for them."""
 
+    one_search: ClassVar[bool] = True
     tests: int
     length: int
 
     def __str__(self) -> str:
         return f"separations from {self.tests} tests"
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> Decisions:
-        return Decisions(tests=int(document["tests"]), length=int(document["length"]))
-
     def check(self, schema: Schema) -> None:
-        """There is nothing to ask of rows: separations are told, not measured at once."""
+        """There is nothing to ask of rows: separations are found one by one."""
 
     def size(self, schema: Schema) -> int:
         return self.length
 
+    def check_answer(self, release: Release, schema: Schema) -> None:
+        read(release, len(schema.columns))
 
-def told(separations: Sequence[Separation], tests: int, mechanism: str) -> Release:
+
+def as_release(separations: Sequence[Separation], tests: int, mechanism: str) -> Release:
     """Separations as a release; ``mechanism`` is what made their answers private."""
     flat = [n for s in separations for n in (s.x, s.y, len(s.given), *s.given)]
     values = np.array(flat, dtype=np.int64)
@@ -61,7 +59,7 @@ def told(separations: Sequence[Separation], tests: int, mechanism: str) -> Relea
 
 
 def read(release: Release, columns: int) -> tuple[Separation, ...]:
-    """The separations, or an error if no search of so many columns can have told them."""
+    """The separations, or an error if no search of so many columns can have found them."""
     flat, found = release.values.tolist(), []
     while flat:
         x, y, size = (*flat[:3], -1, -1, -1)[:3]

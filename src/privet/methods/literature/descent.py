@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privet.arrays import Bools, Floats, Integers
 from privet.privacy.queries.gradient import FINE, WEIGHT
-from privet.privacy.queries.tables import Integers
 from privet.search.constraints import Constraints
 from privet.search.notears import (
     Smooth,
@@ -28,7 +28,6 @@ from privet.search.notears import (
     of_unit_errors,
     without_circles,
 )
-from privet.search.protocols import Bools, Floats
 
 # Asked at some step for W (in steps of 1 / WEIGHT), with how long y r', y = (CONSTANT, x), usually
 # is by present knowledge, the owner of the rows gives the mean of y r' and the variance of the

@@ -29,14 +29,15 @@ from privet.methods.literature import separations as decided
 from privet.methods.literature.as_published import em_pc as published
 from privet.methods.literature.bars import Bars
 from privet.methods.literature.critical_values import Margins
-from privet.methods.literature.decisions import told
+from privet.methods.literature.decisions import as_release
 from privet.methods.literature.walk import Places, Walk
 from privet.methods.method import Method, Published
 from privet.methods.options import Settings
 from privet.privacy.queries import distance as distance_query
+from privet.privacy.queries.base import Query, Release
 from privet.privacy.queries.dependence import STATISTICS, Removals
 from privet.privacy.queries.distance import Distances, DistantRemovals
-from privet.privacy.queries.tables import Query, Release, Tables
+from privet.privacy.queries.tables import Tables
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.trust.curator import Curator
@@ -105,7 +106,7 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
         for x in range(len(schema.names)):
             calls.make(x, order)
     walk = calls.walk
-    return *releases, told(walk.separations, walk.tests, f"selections by {statistic}")
+    return *releases, as_release(walk.separations, walk.tests, f"selections by {statistic}")
 
 
 class Scores(Protocol):

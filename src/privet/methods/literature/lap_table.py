@@ -18,7 +18,7 @@ from privet.methods.options import Settings
 from privet.methods.search import run
 from privet.methods.searches.pc import PC
 from privet.methods.sources import tables
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
 
 

@@ -23,6 +23,7 @@ from math import e, sqrt
 
 import numpy as np
 
+from privet.arrays import Floats, Integers
 from privet.errors import EvidenceError, MethodError
 from privet.evidence.moments import locate
 from privet.graph.graph import Graph
@@ -34,13 +35,13 @@ from privet.methods.method import Finding, Method, Published
 from privet.methods.options import Settings
 from privet.methods.search import marked
 from privet.methods.searches.notears import NOTE
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.gradient import FINE, Gradient
 from privet.privacy.queries.moments import Locations
-from privet.privacy.queries.tables import Integers, Release, Tables
+from privet.privacy.queries.tables import Tables
 from privet.schema.model import Adjacency, Schema, did_you_mean
 from privet.search.constraints import Constraints
 from privet.search.notears import without_circles
-from privet.search.protocols import Floats
 from privet.trust.curator import Curator
 
 # Shares of a run's budget: where the columns lie, second moments, and all gradients together.
@@ -151,7 +152,7 @@ def _measure(
         steps=len(shares),
         sparsity=sparsity,
     )
-    return (evidence.told(query, fitted.weights, fitted.deviations, mechanism),)
+    return (evidence.as_release(query, fitted.weights, fitted.deviations, mechanism),)
 
 
 def _cut(curator: Curator, rows: float) -> float:
@@ -213,7 +214,7 @@ def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) ->
         raise EvidenceError(
             "this evidence holds no weights; search it with the method that measured it"
         )
-    kind: Weights = release.query
+    kind = release.asked(Weights)
     for name in ("steps", "sparsity"):
         if getattr(settings, name) not in (None, getattr(kind, name)):
             raise MethodError(

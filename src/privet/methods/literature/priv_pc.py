@@ -18,11 +18,11 @@ from privet.methods.literature import bars as sequential
 from privet.methods.literature import separations as decided
 from privet.methods.literature.as_published import sieve as published
 from privet.methods.literature.bars import Bars
-from privet.methods.literature.decisions import told
+from privet.methods.literature.decisions import as_release
 from privet.methods.literature.walk import Walk
 from privet.methods.method import Method, Published
 from privet.methods.options import Settings
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.trust.curator import Curator
 
 # [found by experiment on random networks] The sieve's bar is twice the one of the examination,
@@ -49,7 +49,7 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
                 _examine(curator, bars, walk, examined)
                 found += 1
                 settings.on_step("sieving and examining tests", 0.8 * found / cap)
-    return margins, told(walk.separations, walk.tests, "sieve and examination")
+    return margins, as_release(walk.separations, walk.tests, "sieve and examination")
 
 
 def _examine(curator: Curator, bars: Bars, walk: Walk, share: Fraction) -> None:

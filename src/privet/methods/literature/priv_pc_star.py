@@ -17,7 +17,8 @@ from math import log
 
 import numpy as np
 
-from privet.evidence.moments import Floats, MomentEvidence, repaired
+from privet.arrays import Floats, Indices
+from privet.evidence.moments import MomentEvidence, repaired
 from privet.evidence.prior import EFFECTS
 from privet.methods.basis import on_tests
 from privet.methods.literature.as_published import priv_pc_star as published
@@ -26,10 +27,9 @@ from privet.methods.options import Settings
 from privet.methods.search import run
 from privet.methods.searches.pc import PC
 from privet.methods.sources import moments
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.box_moments import GRID, BoxMoments, matrix
-from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
-from privet.search.protocols import Indices
 from privet.trust.curator import Curator
 
 FAINTEST = 1e-9  # of a squared effect, so that effects can be compared by ratios
@@ -61,7 +61,8 @@ def evidence(schema: Schema, release: Release) -> MomentEvidence:
     noise has the metric 1 + mm'. (Noise on the diagonal is taken for twice what it is.) The
     unit is the mean variance, since what is repaired is compared with that.
     """
-    p = len(release.query.columns)
+    columns = release.asked(BoxMoments).columns
+    p = len(columns)
     sums = matrix(release.values, p)
     rows = float(schema.rows or 0) if schema.rows_are_public else max(float(sums[0, 0]), 1.0)
     mean = np.clip(sums[0, 1:] / rows, -1.0, 1.0)
@@ -71,7 +72,7 @@ def evidence(schema: Schema, release: Release) -> MomentEvidence:
     noise = float(deviation / scale) ** 2
     metric = np.eye(p) + np.outer(mean, mean)
     return MomentEvidence(
-        names=release.query.columns,
+        names=columns,
         rows=rows,
         covariance=repaired(covariance / scale, metric, noise),
         metric=metric,

@@ -12,11 +12,11 @@ from privet.methods.literature.decisions import Decisions, Separation, read
 from privet.methods.method import Finding
 from privet.methods.options import Settings
 from privet.methods.search import closed, marked
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
-from privet.search.pc import Skeleton, complete
+from privet.search.skeleton import Skeleton, complete
 
 
 def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) -> Finding:
@@ -31,7 +31,7 @@ def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) ->
     rng = np.random.default_rng(settings.seed)
     arrows = orient(found.adjacent, triples, weights, allowed=constraints.allowed, rng=rng)
     graph = marked(closed(arrows, schema), schema.knowledge)
-    return Finding(graph=graph, tests=release.query.tests)
+    return Finding(graph=graph, tests=release.asked(Decisions).tests)
 
 
 def skeleton(separations: tuple[Separation, ...], constraints: Constraints) -> Skeleton:

@@ -16,10 +16,10 @@ from __future__ import annotations
 from privet.methods.literature import bars as sequential
 from privet.methods.literature import separations as decided
 from privet.methods.literature.as_published import sieve as published
-from privet.methods.literature.decisions import told
+from privet.methods.literature.decisions import as_release
 from privet.methods.method import Method, Published
 from privet.methods.options import Settings
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.trust.curator import Curator
 
 
@@ -36,7 +36,7 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
             if independent:
                 walk.separate(*walk.at)
                 settings.on_step("sieving tests", 0.8 * len(walk.separations) / cap)
-    return margins, told(walk.separations, walk.tests, "sieve")
+    return margins, as_release(walk.separations, walk.tests, "sieve")
 
 
 METHODS = (

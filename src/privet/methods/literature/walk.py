@@ -11,8 +11,9 @@ from itertools import combinations
 
 import numpy as np
 
+from privet.arrays import Bools
 from privet.methods.literature.decisions import Separation
-from privet.search.constraints import Bools, Constraints
+from privet.search.constraints import Constraints
 
 Places = tuple[int, ...]  # x, y and then the given columns
 

@@ -7,25 +7,24 @@ threshold or other knowledge.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Floats
 from privet.errors import EvidenceError
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Derived, Release, codec
 from privet.schema.model import Schema
-
-Floats = NDArray[np.float64]
 
 GRID = 1 << 20  # steps per unit
 LARGEST = 1 << 20  # units; no weight that can be believed is near it
 
 
+@codec("Weights", evidence="weights")
 @dataclass(frozen=True, kw_only=True)
-class Weights:
+class Weights(Derived):
     """The kind of a release that holds p x p weights (``[i, j]``: i --> j) and their deviations,
     in steps of 1 / GRID, both in units of the columns' deviations, which are ``scales``.
 
@@ -33,6 +32,7 @@ class Weights:
     ``sparsity`` say how the weights were fitted.
     """
 
+    one_search: ClassVar[bool] = True
     columns: tuple[str, ...]
     scales: tuple[float, ...]
     floor: float
@@ -41,19 +41,6 @@ class Weights:
 
     def __str__(self) -> str:
         return f"weights of {len(self.columns)} columns from {self.steps} gradients"
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> Weights:
-        return Weights(
-            columns=tuple(document["columns"]),
-            scales=tuple(float(scale) for scale in document["scales"]),
-            floor=float(document["floor"]),
-            steps=int(document["steps"]),
-            sparsity=float(document["sparsity"]),
-        )
 
     def check(self, schema: Schema) -> None:
         """There is nothing to ask of rows here; but the file it came from may be anybody's."""
@@ -73,7 +60,7 @@ class Weights:
         return 2 * len(self.columns) ** 2
 
 
-def told(query: Weights, weights: Floats, deviations: Floats, mechanism: str) -> Release:
+def as_release(query: Weights, weights: Floats, deviations: Floats, mechanism: str) -> Release:
     """Weights as a release; ``mechanism`` is what made the gradients private."""
     both = np.stack([weights, deviations]).ravel()
     steps = np.rint(np.clip(both, -LARGEST, LARGEST) * GRID).astype(np.int64)
@@ -82,6 +69,6 @@ def told(query: Weights, weights: Floats, deviations: Floats, mechanism: str) ->
 
 def read(release: Release) -> tuple[Floats, Floats]:
     """Weights and their deviations."""
-    size = len(release.query.columns)
+    size = len(release.asked(Weights).columns)
     weights, deviations = release.values.reshape(2, size, size) / GRID
     return weights, deviations

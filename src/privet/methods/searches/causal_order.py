@@ -14,19 +14,17 @@ grows as rows times columns cubed: about a second for 10,000 rows of 20 columns.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from math import log, pi
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Bools, Floats, Integers
 from privet.errors import SchemaError
-from privet.privacy.queries.tables import Integers, Rows
+from privet.privacy.queries.base import Release, Rows, Unbounded, codec
 from privet.schema.model import Schema
-
-Floats = NDArray[np.float64]
 
 UNIT = 1 << 40  # of correlations as whole numbers
 FEWEST_ROWS = 2  # of a group: with fewer there is no correlation
@@ -35,8 +33,9 @@ BLOCK = 1 << 12  # rows at a time: they stay in the cache
 LOG_COSH, K1, K2 = 0.37457, 79.047, 7.4129
 
 
+@codec("CausalOrder", evidence="a causal order")
 @dataclass(frozen=True, kw_only=True)
-class CausalOrder:
+class CausalOrder(Unbounded):
     """An order of numeric columns, causes first, and each group's correlations.
 
     ``group`` names the categorical column that tells the groups apart (None: all rows are one).
@@ -50,13 +49,6 @@ class CausalOrder:
 
     def __str__(self) -> str:
         return f"causal order of {len(self.columns)} columns"
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> CausalOrder:
-        return CausalOrder(columns=tuple(document["columns"]), group=document["group"])
 
     def check(self, schema: Schema) -> None:
         if len(self.columns) < 2 or len(set(self.columns)) < len(self.columns):
@@ -79,16 +71,7 @@ class CausalOrder:
         p = len(self.columns)
         return p + self._groups(schema) * (1 + p * (p - 1) // 2)
 
-    def l1(self, schema: Schema) -> int:
-        self._refuse()
-
-    def l2_squared(self, schema: Schema) -> int:
-        self._refuse()
-
-    def linf(self, schema: Schema) -> int:
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
+    def linf(self, schema: Schema) -> NoReturn:
         raise SchemaError(
             f"the {self} has no known bound on what one person can change, so no noise makes it "
             "private; run DirectLiNGAM with --no-privacy, or use a method that is private"
@@ -97,14 +80,14 @@ class CausalOrder:
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         groups = self._read(rows, schema)
         first = np.triu_indices(len(self.columns), 1)
-        told = [
+        found = [
             [len(group), *np.rint(_correlation(group)[first] * UNIT).astype(np.int64).tolist()]
             for group in groups
         ]
         order = causal_order(
             [group for group in groups if len(group) >= FEWEST_ROWS], _precedence(self, schema)
         )
-        return np.array([*order, *chain(*told)], dtype=np.int64)
+        return np.array([*order, *chain(*found)], dtype=np.int64)
 
     def _groups(self, schema: Schema) -> int:
         return 1 if self.group is None else schema.column(self.group).cardinality
@@ -116,6 +99,13 @@ class CausalOrder:
         if self.group is None:
             return [whole]
         return [whole[whole[:, -1] == code, :-1] for code in range(self._groups(schema))]
+
+    def check_answer(self, release: Release, schema: Schema) -> None:
+        found = self.unpack(release.values, schema)
+        if sorted(found.order) != list(range(len(self.columns))) or min(found.rows) < 0:
+            raise ValueError("no order of the columns")
+        if np.abs(found.correlations).max() > 1 + 1e-9:
+            raise ValueError("no correlations")
 
     def unpack(self, values: Integers, schema: Schema) -> Ordered:
         """The parts of an answer."""
@@ -138,7 +128,7 @@ class Ordered:
     correlations: Floats
 
 
-def causal_order(groups: list[Floats], precedes: tuple[NDArray[np.bool_], ...]) -> list[int]:
+def causal_order(groups: list[Floats], precedes: tuple[Bools, ...]) -> list[int]:
     """The order of columns in which each looks most like a cause of all after it.
 
     ``precedes``: matrices A with A[i, j] where i must come before j; where they cannot all be
@@ -161,7 +151,7 @@ def causal_order(groups: list[Floats], precedes: tuple[NDArray[np.bool_], ...]) 
     return order
 
 
-def _first(waiting: Integers, precedes: tuple[NDArray[np.bool_], ...]) -> NDArray[np.bool_]:
+def _first(waiting: Integers, precedes: tuple[Bools, ...]) -> Bools:
     """Which of the waiting may come next."""
     eligible = np.ones(len(waiting), dtype=bool)
     for matrix in precedes:
@@ -170,7 +160,7 @@ def _first(waiting: Integers, precedes: tuple[NDArray[np.bool_], ...]) -> NDArra
     return eligible
 
 
-def _precedence(query: CausalOrder, schema: Schema) -> tuple[NDArray[np.bool_], ...]:
+def _precedence(query: CausalOrder, schema: Schema) -> tuple[Bools, ...]:
     """Required causes before effects, and earlier tiers before later ones."""
     known = schema.knowledge
     tiers = {name: float(at) for at, names in enumerate(known.tiers) for name in names}

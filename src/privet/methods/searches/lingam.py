@@ -13,7 +13,7 @@ from privet.methods.method import Finding, Method
 from privet.methods.options import Settings
 from privet.methods.search import marked
 from privet.methods.searches.causal_order import CausalOrder
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.search.direct_lingam import direct_lingam
@@ -69,8 +69,9 @@ def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) ->
         raise EvidenceError(
             "this evidence holds no causal order; run lingam on the data, with --no-privacy"
         )
-    names = release.query.columns
-    known = release.query.unpack(release.values, schema)
+    query = release.asked(CausalOrder)
+    names = query.columns
+    known = query.unpack(release.values, schema)
     constraints = Constraints.of(names, schema.knowledge)
     found = direct_lingam(known.order, known.rows, known.correlations, constraints)
     graph = Graph.from_matrix(names, found.arrows, "dag")

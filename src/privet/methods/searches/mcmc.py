@@ -18,8 +18,8 @@ from privet.methods.options import Settings
 from privet.methods.search import Search, closed
 from privet.schema.model import Schema
 from privet.search.order_mcmc import Sampled, order_mcmc
+from privet.search.pc import arrows, skeleton
 from privet.search.stability import RESTARTS
-from privet.search.weighed_pc import arrows, skeleton
 
 MAX_PARENTS = 4  # of tables, which grow with every parent
 MAX_NUMERIC_PARENTS = 6

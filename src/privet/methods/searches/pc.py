@@ -12,8 +12,8 @@ from privet.methods.options import Settings
 from privet.methods.search import Search, closed
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
+from privet.search.pc import arrows, skeleton
 from privet.search.stability import replicated
-from privet.search.weighed_pc import arrows, skeleton
 
 
 def find(basis: Basis, schema: Schema, settings: Settings, rng: np.random.Generator) -> Graph:

@@ -21,7 +21,7 @@ from privet.methods.options import Settings
 from privet.methods.search import Search, check_order, run
 from privet.methods.sources import moments, tables
 from privet.methods.sources.source import ALL_KINDS, TESTS_AND_SCORES, Measure, Source
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
 from privet.scores import tables as table_scores
 from privet.scores.families import Families

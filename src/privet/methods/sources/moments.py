@@ -20,6 +20,7 @@ from math import comb
 
 import numpy as np
 
+from privet.arrays import Bools
 from privet.errors import MethodError
 from privet.evidence.moments import (
     FINAL,
@@ -31,16 +32,16 @@ from privet.evidence.moments import (
     uncut,
     whitened,
 )
+from privet.evidence.plan import moment_lines
 from privet.independence.fisher_z import MomentJudge
 from privet.methods.basis import Basis, Replicas, on_scores
 from privet.methods.options import Settings
 from privet.methods.search import Search, check_order
 from privet.methods.sources.source import NUMERIC, TESTS_AND_SCORES, Source
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.moments import Locations
-from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
 from privet.scores import gaussian
-from privet.search.protocols import Bools
 from privet.trust.curator import Curator
 
 MOST_COLUMNS = 400
@@ -120,4 +121,5 @@ SOURCE = Source(
     basis=basis,
     kind=lambda _schema, _search: "moments",
     cite="second moments of Dwork, Talwar, Thakurta, Zhang 2014",
+    plan=moment_lines,
 )

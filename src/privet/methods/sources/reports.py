@@ -23,7 +23,7 @@ from privet.methods.options import Settings
 from privet.methods.search import Search
 from privet.methods.sources.source import ALL_KINDS, Source
 from privet.privacy.ledger.conversion import float_up
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
 from privet.search.protocols import Judge
 from privet.trust.curator import Curator
@@ -58,7 +58,7 @@ def evidence_of(releases: tuple[Release, ...]) -> Evidence:
             "this evidence holds no reports; search it with the method that measured it"
         )
     last = reported[-1]
-    if last.query.protocol.name in MAKERS:
+    if last.asked(Reported).protocol.name in MAKERS:
         return LocalCorrelations.from_release(last)
     return LocalEvidence.from_release(last)
 
@@ -127,7 +127,7 @@ def basis(
 def facts(release: Release) -> dict[str, Any]:
     """What a certificate of reports says: who promised what, how much the reports tell, and what
     that rests on."""
-    query: Reported = release.query
+    query = release.asked(Reported)
     protocol, evidence = query.protocol, evidence_of((release,))
     levels = asdict(protocol.levels())
     return {

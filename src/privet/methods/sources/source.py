@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from privet.evidence.plan import Lines
 from privet.evidence.prior import default_level
 from privet.methods.basis import Basis
 from privet.methods.method import usual_delta
 from privet.methods.options import Settings
 from privet.methods.search import Need, Search
 from privet.privacy.ledger.conversion import Number
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
 
@@ -28,7 +29,8 @@ class Source:
     are the needs of searches that it meets. ``measure_for`` is what is asked of the rows for a
     search: the same function for searches that can share one measurement. ``kind`` says which
     scores there are; ``scores`` is False where the search has no choice of them. ``delta`` is
-    the best one, of which a run that names none gets the promise."""
+    the best one, of which a run that names none gets the promise; ``plan`` says which effects
+    will show, from public facts."""
 
     prefix: str
     phrase: str
@@ -45,3 +47,4 @@ class Source:
     scores: bool = True
     delta: Callable[[Schema, Number], float] = usual_delta
     alpha: Callable[[int], float] = default_level
+    plan: Lines | None = None

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import MethodError
+from privet.evidence.plan import table_lines
 from privet.evidence.planned_noise import pure_is_quieter, whole_is_quieter
 from privet.evidence.prior import default_level
 from privet.evidence.replicas import table_replicas
@@ -36,12 +37,13 @@ from privet.methods.options import Settings
 from privet.methods.search import Search
 from privet.methods.sources.source import ALL_KINDS, TESTS_AND_SCORES, Source
 from privet.privacy.ledger.conversion import Number
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import GRID, contrasts
-from privet.privacy.queries.tables import Components, Release, Tables
+from privet.privacy.queries.tables import Components, Tables
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
-from privet.search.pc import Skeleton, prune
-from privet.search.weighed_pc import WIDEST
+from privet.search.pc import WIDEST
+from privet.search.skeleton import Skeleton, prune
 from privet.trust.curator import Curator
 
 MOST_COLUMNS = 400
@@ -216,4 +218,5 @@ SOURCE = Source(
     kind=lambda _schema, _search: "tables",
     cite="residual basis of Xiao, He, Zhang, Kifer 2023",
     delta=delta,
+    plan=table_lines,
 )

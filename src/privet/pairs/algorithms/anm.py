@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from privet.pairs.algorithms.hsic import Floats, factor, hsic
+from privet.arrays import Floats
+from privet.pairs.algorithms.hsic import factor, hsic
 from privet.pairs.algorithms.score import Scores
 
 WIDTHS = np.geomspace(0.2, 10, 10)  # of the kernel, for a column of standard deviation 1

@@ -8,9 +8,8 @@ each bin of the other, moved to one place, and how much they still differ.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privet.pairs.algorithms.hsic import Floats
+from privet.arrays import Bools, Floats
 from privet.pairs.algorithms.score import Scores
 
 PER_DEVIATION = 2  # bins
@@ -52,13 +51,13 @@ def _rounded(x: Floats) -> Floats:
     return np.asarray(np.clip(np.round(x * PER_DEVIATION), -LAST, LAST))
 
 
-def _moved_to_mean(y: Floats, groups: list[NDArray[np.bool_]]) -> Floats:
+def _moved_to_mean(y: Floats, groups: list[Bools]) -> Floats:
     """A histogram per group, around the group's mean."""
     moved = (_rounded((y[group] - y[group].mean()) / y.std()) for group in groups)
     return np.array([np.bincount(m.astype(int) + LAST, minlength=SIZE) for m in moved], dtype=float)
 
 
-def _moved_to_match(y: Floats, groups: list[NDArray[np.bool_]]) -> Floats:
+def _moved_to_match(y: Floats, groups: list[Bools]) -> Floats:
     """Counts of the few values per group, moved so that they match those of all rows best."""
     values, codes = np.unique(y, return_inverse=True)
     size = len(values)

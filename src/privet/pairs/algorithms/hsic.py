@@ -14,9 +14,8 @@ features in their place.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from privet.arrays import Floats
 
 WRITTEN_OUT = 1000  # rows up to which the kernel matrices are
 PRECISION = 1e-6  # the most that a kernel's value may be off

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from privet.arrays import Floats
 from privet.errors import MethodError
-from privet.pairs.algorithms.hsic import Floats
 from privet.pairs.algorithms.score import Scores
 
 REFERENCES = ("uniform", "gaussian")

@@ -23,14 +23,8 @@ from math import erfc, hypot, sqrt
 
 import numpy as np
 
-from privet.pairs.algorithms.on_table import (
-    DEFAULT,
-    Floats,
-    both_ways,
-    coincidence,
-    project,
-    strength,
-)
+from privet.arrays import Floats
+from privet.pairs.algorithms.on_table import DEFAULT, both_ways, coincidence, project, strength
 from privet.pairs.algorithms.score import Scores
 
 WEAKEST = 500.0  # strength below which a table says too little

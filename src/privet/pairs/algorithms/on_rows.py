@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
+from privet.arrays import Floats
 from privet.errors import MethodError
 from privet.pairs.algorithms.anm import anm
 from privet.pairs.algorithms.cds import cds
-from privet.pairs.algorithms.hsic import Floats
 from privet.pairs.algorithms.igci import igci
 from privet.pairs.algorithms.reci import reci
 from privet.pairs.algorithms.score import Scores

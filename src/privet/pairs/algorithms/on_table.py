@@ -23,10 +23,10 @@ from math import pi
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.arrays import Floats
 from privet.errors import MethodError
 from privet.pairs.algorithms.score import Scores
 
-Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]  # tables in, the evidence that rows cause columns out
 
 DEGREE = 5  # of the polynomial that is fitted to conditional means

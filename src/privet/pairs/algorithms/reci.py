@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from privet.pairs.algorithms.hsic import Floats
+from privet.arrays import Floats
 from privet.pairs.algorithms.score import Scores
 
 DEGREE = 3

@@ -20,11 +20,13 @@ import numpy as np
 from privet.pairs import as_published as published
 from privet.pairs import quartiles, stable
 from privet.pairs import screen as spread
+from privet.pairs.flips import by_four_noises, by_one_noise, by_two_noises, normal, within
+from privet.pairs.options import Choices
 from privet.pairs.quartiles import QUARTERS, Quartiles
 from privet.pairs.stable import PER_RANK, forgotten
-from privet.pairs.turned import by_four_noises, by_one_noise, by_two_noises, normal, within
-from privet.pairs.way import Choices, Orientation, Pair, Way, answer
+from privet.pairs.way import Orientation, Pair, Way, answer
 from privet.privacy.queries.additive_noise import RANKS, Anm, AnmScores
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import check_pair
 from privet.privacy.queries.residuals import (
     LEAST_IQR,
@@ -37,7 +39,6 @@ from privet.privacy.queries.residuals import (
     QuartileRanks,
 )
 from privet.privacy.queries.ridge import FINE, public_bandwidth
-from privet.privacy.queries.tables import Release
 from privet.privacy.queries.tested import RankStability
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
@@ -137,7 +138,8 @@ def judge_scores(
     release = _score(score, releases)
     if release is None:
         return _unanswered(pair, notes)
-    unit, most = release.query.unit(schema), release.query.most(schema)
+    query = release.asked(AnmScores)
+    unit, most = query.unit(schema), query.most(schema)
     values = [float(value) * unit for value in release.values]
     deviation = sqrt(release.variance) * unit
     if len(values) == 1:
@@ -168,8 +170,10 @@ def _seen(
 
 
 def _score(score: str, releases: tuple[Release, ...]) -> Release | None:
-    wanted = (r for r in releases if isinstance(r.query, AnmScores))
-    return next((r for r in wanted if r.query.score == score), None)
+    for release in releases:
+        if isinstance(release.query, AnmScores) and release.query.score == score:
+            return release
+    return None
 
 
 def _unanswered(pair: Pair, notes: tuple[str, ...]) -> Orientation:
@@ -198,7 +202,7 @@ def measure_quartiles(
     epsilon = curator.selection_epsilon(price)
     scale = 2 * curator.schema.rows_per_person / epsilon
     mechanism = f"Select(epsilon={epsilon:.6g})"
-    return coarse, forgotten(quartiles.told(model, edges, 2 * scale**2, mechanism))
+    return coarse, forgotten(quartiles.as_release(model, edges, 2 * scale**2, mechanism))
 
 
 def measure_ranges(
@@ -236,15 +240,15 @@ def judge_quartiles(
 ) -> Orientation:
     """log IQR(cause) + log IQR(residual) is smaller in the causal direction."""
     reason, notes = _seen(releases, schema, choices)
-    told = next((r for r in releases if isinstance(r.query, Quartiles)), None)
-    logs = dict(_logs(releases)) if told is None else _told_logs(told)
+    selected = next((r for r in releases if isinstance(r.query, Quartiles)), None)
+    logs = dict(_logs(releases)) if selected is None else _selected_logs(selected)
     if len(logs) < len(OF):
         return _unanswered(pair, notes)
     forward = -logs["x"] - logs["y given x"]
     backward = -logs["y"] - logs["x given y"]
     difference = forward - backward
-    if told is not None:
-        flipped = normal(difference, _deviation(told, schema))
+    if selected is not None:
+        flipped = normal(difference, _deviation(selected, schema))
     else:
         one = next(r for r in releases if isinstance(r.query, LogIqr))
         gap = within(difference, 2 * log(2 * REACH / LEAST_IQR))
@@ -266,20 +270,20 @@ def _logs(releases: tuple[Release, ...]) -> Iterator[tuple[Of, float]]:
             yield release.query.of, float(release.values[0]) / UNIT
 
 
-def _told_logs(told: Release) -> dict[Of, float]:
-    widths = quartiles.ranges(told)
+def _selected_logs(found: Release) -> dict[Of, float]:
+    widths = quartiles.ranges(found)
     return {of: log(max(width, LEAST_IQR) / FINE) for of, width in widths.items()}
 
 
-def _deviation(told: Release, schema: Schema) -> float:
+def _deviation(found: Release, schema: Schema) -> float:
     """Of the difference, if columns and residuals are bell-shaped: a quartile that is some ranks
     off is so much off in width, and, of residuals, so often η besides."""
-    model: Anm = told.query.model
+    model = found.asked(Quartiles).model
     m = max(model.test_rows(schema), 1)
     eta, total = model.eta(schema) / FINE, 0.0
-    for of, width in quartiles.ranges(told).items():
+    for of, width in quartiles.ranges(found).items():
         steps = eta / (max(width, LEAST_IQR) / FINE) if "given" in of else 0.0
-        total += 2 * told.variance * (PER_RANK / m + steps) ** 2
+        total += 2 * found.variance * (PER_RANK / m + steps) ** 2
     return sqrt(total)
 
 

@@ -13,11 +13,12 @@ from fractions import Fraction
 from math import sqrt
 
 from privet.pairs import screen as spread
-from privet.pairs.turned import by_one_noise
-from privet.pairs.way import Choices, Orientation, Pair, Way, answer
+from privet.pairs.flips import by_one_noise
+from privet.pairs.options import Choices
+from privet.pairs.way import Orientation, Pair, Way, answer
 from privet.pairs.ways.noisy_table import DEPENDS, check
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import LossDifference
-from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
 
@@ -43,7 +44,7 @@ def judge(
 ) -> Orientation:
     release = next(r for r in releases if isinstance(r.query, LossDifference))
     reason, notes = spread.seen(releases, schema, choices)
-    one = release.query.one
+    one = release.asked(LossDifference).one
     difference, deviation = float(release.values[0]) / one, sqrt(release.variance) / one
     flipped = by_one_noise(difference, deviation, release.mechanism)
     return answer(pair, difference, flipped=flipped, reason=reason, notes=(DEFECT, *notes))

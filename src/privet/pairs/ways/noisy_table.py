@@ -13,11 +13,13 @@ from operator import or_
 
 import numpy as np
 
+from privet.arrays import Floats
 from privet.pairs.algorithms.judgement import WEAKEST, Noise, judge
-from privet.pairs.algorithms.on_table import Floats, bins_for, strength
-from privet.pairs.way import Choices, Direction, Orientation, Pair, Way
+from privet.pairs.algorithms.on_table import bins_for, strength
+from privet.pairs.options import Choices
+from privet.pairs.way import Direction, Orientation, Pair, Way
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import PairTable, Range, check_numeric, check_pair
-from privet.privacy.queries.tables import Release
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
 
@@ -73,7 +75,7 @@ def judged(
     method: str, schema: Schema, pair: Pair, releases: tuple[Release, ...], choices: Choices
 ) -> Orientation:
     release = next(r for r in releases if isinstance(r.query, PairTable))
-    query: PairTable = release.query
+    query = release.asked(PairTable)
     found = judge(
         counts(release),
         rows=public_rows(schema),
@@ -105,7 +107,7 @@ def judged(
 
 def counts(release: Release) -> Floats:
     """Of a table, x in rows and y in columns."""
-    bins = release.query.bins
+    bins = release.asked(PairTable).bins
     return release.values.reshape(bins, bins).astype(float)
 
 

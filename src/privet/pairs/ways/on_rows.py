@@ -5,10 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 
-from privet.pairs.way import Choices, Orientation, Pair, Way, answer
+from privet.pairs.options import Choices
+from privet.pairs.way import Orientation, Pair, Way, answer
 from privet.pairs.ways.noisy_table import check
 from privet.pairs.ways.row_scores import UNIT, PairScores
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
 
@@ -45,8 +46,10 @@ def judge(
 
 
 def _found(algorithm: str, releases: tuple[Release, ...]) -> Release | None:
-    wanted = (r for r in releases if isinstance(r.query, PairScores))
-    return next((r for r in wanted if r.query.algorithm == algorithm), None)
+    for release in releases:
+        if isinstance(release.query, PairScores) and release.query.algorithm == algorithm:
+            return release
+    return None
 
 
 WAYS = tuple(

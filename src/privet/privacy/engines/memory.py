@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.arrays import Floats, Integers
 from privet.errors import SchemaError
 from privet.schema.model import Schema
 
-Integers = NDArray[np.int64]
 Codes = Mapping[str, NDArray[np.unsignedinteger[Any]]]
-Numbers = Mapping[str, NDArray[np.float64]]
+Numbers = Mapping[str, Floats]
 
 BLOCK_ROWS = 1 << 16  # a block of rows and its keys stay in the cache
 BLOCK_CELLS = 1 << 12  # and so does its table
@@ -163,7 +163,7 @@ class MemoryRows:
                 answers[wanted[i]] = _margin(table, [block.index(j) for j in places[i]])
         return answers
 
-    def numbers(self, columns: tuple[str, ...]) -> Iterator[NDArray[np.float64]]:
+    def numbers(self, columns: tuple[str, ...]) -> Iterator[Floats]:
         """Blocks (rows x columns) of clamped numbers; a missing one has its declared value,
         or the middle of its bounds where missing is a level of its own. A column without
         numbers gives its codes."""
@@ -191,9 +191,7 @@ def _margin(table: Integers, axes: list[int]) -> Integers:
     return np.ascontiguousarray(small.transpose([kept.index(axis) for axis in axes]))
 
 
-def plan(
-    sets: Sequence[Sequence[int]], sizes: NDArray[np.float64]
-) -> Iterator[tuple[list[int], list[int]]]:
+def plan(sets: Sequence[Sequence[int]], sizes: Floats) -> Iterator[tuple[list[int], list[int]]]:
     """Blocks of columns, each with the sets that it covers; every set is covered once.
 
     ``sizes`` are the log2 cardinalities of the columns. Greedy: a block starts with the first

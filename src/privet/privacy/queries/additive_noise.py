@@ -11,15 +11,18 @@ but has no l1, l2_squared and linf. Proofs: ``proofs/anm.md``.
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from hashlib import shake_256
 from math import ceil, sqrt
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from privet.arrays import Integers
 from privet.errors import MethodError, SchemaError
-from privet.privacy.queries.pairs import Range, as_range, check_pair, place_in, ranges_of
+from privet.privacy.queries.base import Query, Rows, codec
+from privet.privacy.queries.pairs import Range, check_pair, place_in, ranges_of
 from privet.privacy.queries.ridge import (
     FINE,
     GRID,
@@ -34,7 +37,6 @@ from privet.privacy.queries.ridge import (
     rank_product,
     residual_bound,
 )
-from privet.privacy.queries.tables import Integers, Rows
 from privet.schema.model import Adjacency, Schema
 
 Protect = Literal["both", "test", "training"]
@@ -54,6 +56,10 @@ class Residuals:
     left: Integers
 
 
+def new_key() -> bytes:
+    return os.urandom(KEY)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Anm:
     """Which columns, how they are regressed, and which rows are in which half.
@@ -71,15 +77,7 @@ class Anm:
     bandwidth: float = 0.3
     x_range: Range | None = None
     y_range: Range | None = None
-    key: bytes = field(default_factory=lambda: os.urandom(KEY), repr=False, compare=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "key"}
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> Anm:
-        ranges = {name: as_range(document[name]) for name in ("x_range", "y_range")}
-        return Anm(**{**document, **ranges})
+    key: bytes = field(default_factory=new_key, repr=False, compare=False)
 
     def check(self, schema: Schema) -> None:
         check_pair(self.x, self.y, self.x_range, self.y_range, schema)
@@ -145,8 +143,23 @@ class Anm:
         return np.argsort(drawn, kind="stable").astype(np.int64)
 
 
+class Halved(Query):
+    """A question on one model whose bound is for people in the protected half."""
+
+    protect: Protect
+
+    @abstractmethod
+    def bound(self, schema: Schema) -> int:
+        """How far one person in the protected half moves each number of the answer."""
+
+    def linf(self, schema: Schema) -> int:
+        refuse_half(self.protect)
+        return self.bound(schema)
+
+
+@codec("AnmScores", evidence="scores of pairs")
 @dataclass(frozen=True, kw_only=True)
-class AnmScores:
+class AnmScores(Halved):
     """Dependence of residual and cause, x as the cause and then y: the smaller one wins. With
     ``release = "sign"`` only the second less the first: positive speaks for x as the cause.
 
@@ -179,13 +192,6 @@ class AnmScores:
     @property
     def _signed(self) -> bool:
         return self.release == "sign"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**vars(self), "model": self.model.to_dict()}
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> AnmScores:
-        return AnmScores(**{**document, "model": Anm.from_dict(document["model"])})
 
     def check(self, schema: Schema) -> None:
         self.model.check(schema)
@@ -253,12 +259,6 @@ class AnmScores:
         if self.score == "sqrt-hsic":
             return _rounded_up(min(eta / kernel.bandwidth, 0.5))
         return _rounded_up(min(kernel.slope * eta, 0.25) * (m / (m - 1)) ** 2)
-
-    def l1(self, schema: Schema) -> int:
-        return self.size(schema) * self.linf(schema)
-
-    def l2_squared(self, schema: Schema) -> int:
-        return self.size(schema) * self.linf(schema) ** 2
 
     def linf(self, schema: Schema) -> int:
         refuse_half(self.protect)

@@ -9,23 +9,22 @@ Proof: ``proofs/box-moments.md``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Floats, Integers
 from privet.errors import SchemaError
-from privet.privacy.queries.tables import Integers, Rows
-from privet.schema.model import Adjacency, Schema
-
-Floats = NDArray[np.float64]
+from privet.privacy.queries.base import Query, Rows, codec, records_changed
+from privet.privacy.queries.moments import check_numeric
+from privet.schema.model import Schema
 
 GRID = 1 << 14  # steps from the middle of a column's bounds to either end
 STEP = 1 << 11  # rows at a time: they stay in the cache, and sums of products below 2**53
 
 
+@codec("BoxMoments", evidence="box moments")
 @dataclass(frozen=True, kw_only=True)
-class BoxMoments:
+class BoxMoments(Query):
     """Sums of v_i v_j (i <= j) over rows: v_0 is GRID, and v_i a column, its bounds made to
     -GRID and GRID, rounded to whole numbers.
 
@@ -39,22 +38,10 @@ class BoxMoments:
     def __str__(self) -> str:
         return f"second moments of {len(self.columns)} columns in their bounds"
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"columns": list(self.columns)}
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> BoxMoments:
-        return BoxMoments(columns=tuple(document["columns"]))
-
     def check(self, schema: Schema) -> None:
         if not self.columns or len(set(self.columns)) < len(self.columns):
             raise SchemaError(f"moments of the columns {self.columns}; name some, each once")
-        for name in self.columns:
-            if schema.column(name).bounds is None:
-                raise SchemaError(
-                    f"column {name!r} is {schema.column(name).kind}, but moments need numbers; "
-                    'declare it kind = "numeric" with bounds, or use a method for tables'
-                )
+        check_numeric(self.columns, schema)
 
     def size(self, schema: Schema) -> int:
         return (len(self.columns) + 1) * (len(self.columns) + 2) // 2
@@ -66,8 +53,7 @@ class BoxMoments:
         return self.l1(schema) * self.linf(schema)
 
     def linf(self, schema: Schema) -> int:
-        one = 1 if schema.adjacency is Adjacency.ADD_REMOVE else 2
-        return one * GRID**2 * schema.rows_per_person
+        return records_changed(schema) * GRID**2 * schema.rows_per_person
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         size = len(self.columns) + 1

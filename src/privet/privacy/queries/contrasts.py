@@ -11,13 +11,14 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
+
+from privet.arrays import Floats, Integers
 
 GRID = 1 << 10
 
 
 @cache
-def contrasts(k: int, ordered: bool) -> NDArray[np.int64]:
+def contrasts(k: int, ordered: bool) -> Integers:
     """The ``(k - 1, k)`` integer contrasts: orthogonal polynomials if ordered, else Helmert's."""
     basis = _polynomials(k) if ordered else _helmert(k)
     rounded = np.rint(GRID * basis).astype(np.int64)
@@ -26,7 +27,7 @@ def contrasts(k: int, ordered: bool) -> NDArray[np.int64]:
 
 
 @cache
-def design_inverse(k: int, ordered: bool) -> NDArray[np.float64]:
+def design_inverse(k: int, ordered: bool) -> Floats:
     """Inverse of ``[ones; contrasts]``: turns (total, component) into the counts of a column."""
     design = np.vstack([np.ones(k), contrasts(k, ordered)])
     inverse = np.linalg.inv(design)
@@ -34,7 +35,7 @@ def design_inverse(k: int, ordered: bool) -> NDArray[np.float64]:
     return inverse
 
 
-def _helmert(k: int) -> NDArray[np.float64]:
+def _helmert(k: int) -> Floats:
     rows = np.zeros((k - 1, k))
     for j in range(1, k):
         rows[j - 1, :j] = 1.0
@@ -43,9 +44,9 @@ def _helmert(k: int) -> NDArray[np.float64]:
     return rows
 
 
-def _polynomials(k: int) -> NDArray[np.float64]:
+def _polynomials(k: int) -> Floats:
     """Polynomials in the code, orthonormal and orthogonal to constants; row 0 is the trend."""
     position = np.linspace(-1.0, 1.0, k)
     basis, upper = np.linalg.qr(np.vander(position, k, increasing=True))
-    rows: NDArray[np.float64] = (basis * np.sign(np.diag(upper))).T[1:]
+    rows: Floats = (basis * np.sign(np.diag(upper))).T[1:]
     return rows

@@ -15,7 +15,9 @@ from math import prod
 
 import numpy as np
 
+from privet.arrays import Integers
 from privet.errors import SchemaError
+from privet.privacy.queries.base import Query, Rows
 from privet.privacy.queries.dependence_counts import (
     STATISTICS,
     UNIT,
@@ -23,7 +25,7 @@ from privet.privacy.queries.dependence_counts import (
     first_records,
     replaced,
 )
-from privet.privacy.queries.tables import MOST_CELLS, Integers, Rows
+from privet.privacy.queries.tables import MOST_CELLS
 from privet.schema.model import MOST_ROWS, Adjacency, Schema
 
 __all__ = ["STATISTICS", "UNIT", "Dependence", "Question", "Removals", "bound"]
@@ -57,7 +59,7 @@ def _most_records(schema: Schema) -> int:
 
 
 @dataclass(frozen=True)
-class Dependence:
+class Dependence(Query):
     """A statistic of each of some questions. With ``offsets`` (public), the offset less the
     statistic, so that a positive answer speaks for independence.
 
@@ -79,12 +81,6 @@ class Dependence:
     def size(self, schema: Schema) -> int:
         return len(self.questions)
 
-    def l1(self, schema: Schema) -> int:
-        return len(self.questions) * bound(self.statistic, schema)
-
-    def l2_squared(self, schema: Schema) -> int:
-        return len(self.questions) * bound(self.statistic, schema) ** 2
-
     def linf(self, schema: Schema) -> int:
         return bound(self.statistic, schema)
 
@@ -94,7 +90,7 @@ class Dependence:
 
 
 @dataclass(frozen=True)
-class Removals:
+class Removals(Query):
     """How well it fits to remove t = 0, 1, … of some neighbours: q2 of Xu and others.
 
     Neighbour j has a group of questions and speaks for its removal by s_j, the largest offset
@@ -127,12 +123,6 @@ class Removals:
 
     def size(self, schema: Schema) -> int:
         return len(self.groups) + 1
-
-    def l1(self, schema: Schema) -> int:
-        return self.size(schema) * bound(self.statistic, schema)
-
-    def l2_squared(self, schema: Schema) -> int:
-        return self.size(schema) * bound(self.statistic, schema) ** 2
 
     def linf(self, schema: Schema) -> int:
         return bound(self.statistic, schema)

@@ -17,10 +17,8 @@ from collections.abc import Callable
 from math import ceil, log
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from privet.arrays import Floats, Integers
 
 UNIT = 1 << 10
 # Up to here the cubes in Spearman's statistic fit 64 bits; above, Python's own integers are used.

@@ -18,9 +18,10 @@ from math import log, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.arrays import Indices, Integers
 from privet.errors import SchemaError
-from privet.privacy.queries.tables import Integers, Rows
-from privet.schema.model import Adjacency, Schema
+from privet.privacy.queries.base import Query, Rows, records_changed
+from privet.schema.model import Schema
 
 Question = tuple[str, ...]  # (x, y, *given)
 
@@ -49,7 +50,7 @@ TOWARDS = np.array([1, -1, -1, 1], dtype=np.int64)  # what makes a and d go toge
 
 
 @dataclass(frozen=True)
-class Distances:
+class Distances(Query):
     """For each question, twice the distance to another decision less one, plus ``offset``
     (public): positive without it if the test at level ``alpha`` says independent.
 
@@ -70,12 +71,6 @@ class Distances:
     def size(self, schema: Schema) -> int:
         return len(self.questions)
 
-    def l1(self, schema: Schema) -> int:
-        return self.size(schema) * self.linf(schema)
-
-    def l2_squared(self, schema: Schema) -> int:
-        return self.size(schema) * self.linf(schema) ** 2
-
     def linf(self, schema: Schema) -> int:
         return bound(schema)
 
@@ -86,7 +81,7 @@ class Distances:
 
 
 @dataclass(frozen=True)
-class DistantRemovals:
+class DistantRemovals(Query):
     """How well it fits to remove t = 0, 1, … of some neighbours, as
     ``dependence.Removals`` has it, by distances; the sensitivity is that of ``Distances``, as
     maxima, minima and order statistics keep it."""
@@ -110,12 +105,6 @@ class DistantRemovals:
     def size(self, schema: Schema) -> int:
         return len(self.groups) + 1
 
-    def l1(self, schema: Schema) -> int:
-        return self.size(schema) * self.linf(schema)
-
-    def l2_squared(self, schema: Schema) -> int:
-        return self.size(schema) * self.linf(schema) ** 2
-
     def linf(self, schema: Schema) -> int:
         return bound(schema)
 
@@ -129,8 +118,7 @@ class DistantRemovals:
 
 def bound(schema: Schema) -> int:
     """How far one person moves a distance as ``Distances`` counts it."""
-    moved = 1 if schema.adjacency is Adjacency.ADD_REMOVE else 2
-    return 2 * moved * schema.rows_per_person
+    return 2 * records_changed(schema) * schema.rows_per_person
 
 
 def signed_distance(strata: Integers, alpha: float) -> int:
@@ -207,7 +195,7 @@ def _extremes(counts: Sequence[int], sign: int) -> Integers:
 
 
 @lru_cache(maxsize=1)
-def _ball() -> tuple[NDArray[np.int8], NDArray[np.intp]]:
+def _ball() -> tuple[NDArray[np.int8], Indices]:
     """All changes of four counts of up to RADIUS together, by their number: for each of the nine
     sums, its change plus RADIUS; and where each number of changes begins."""
     line = np.arange(-RADIUS, RADIUS + 1)

@@ -9,19 +9,16 @@ gradient, as NoLeaks and CURATE have it, bounds nothing that one person can chan
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, sqrt
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Floats, Integers
 from privet.errors import SchemaError
-from privet.privacy.queries.tables import Integers, Rows
-from privet.schema.model import Adjacency, Schema
-
-Floats = NDArray[np.float64]
+from privet.privacy.queries.base import Query, Rows, records_changed
+from privet.schema.model import Schema
 
 FINE = 1 << 20  # steps of a column on either side of its centre, and the largest weight
 WEIGHT = 1 << 15  # steps of a weight per unit: weights reach up to 32
@@ -31,7 +28,7 @@ MOST_COLUMNS = 2048  # (FINE + WEIGHT) * FINE * columns stays below 2**53
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gradient:
+class Gradient(Query):
     """Minus the gradient of ½ Σ |x - W'x|² in the weights W and in a constant: Σ (constant, x) r',
     r = x - W'x, with each row's share shortened to the length ``clip``.
 
@@ -57,20 +54,6 @@ class Gradient:
 
     def __str__(self) -> str:
         return f"gradient of a linear model of {len(self.columns)} columns"
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> Gradient:
-        return Gradient(
-            columns=tuple(document["columns"]),
-            centres=tuple(document["centres"]),
-            reaches=tuple(document["reaches"]),
-            weights=tuple(tuple(row) for row in document["weights"]),
-            clip=document["clip"],
-            constant=document["constant"],
-        )
 
     def check(self, schema: Schema) -> None:
         p = len(self.columns)
@@ -112,13 +95,13 @@ class Gradient:
 
     def l1(self, schema: Schema) -> int:
         # Σ |u_i v_j| = |u|_1 |v|_1 <= (p + 1) |u| |v|
-        return _moved(schema) * (len(self.columns) + 1) * NORM**2
+        return (len(self.columns) + 1) * self.linf(schema)
 
     def l2_squared(self, schema: Schema) -> int:
-        return (_moved(schema) * NORM**2) ** 2
+        return self.linf(schema) ** 2
 
     def linf(self, schema: Schema) -> int:
-        return _moved(schema) * NORM**2
+        return records_changed(schema) * NORM**2 * schema.rows_per_person
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         p = len(self.columns)
@@ -167,8 +150,3 @@ def _squares(vectors: Floats) -> Floats:
     for line in vectors:
         total += line * line
     return total
-
-
-def _moved(schema: Schema) -> int:
-    one = 1 if schema.adjacency is Adjacency.ADD_REMOVE else 2
-    return one * schema.rows_per_person

@@ -10,19 +10,16 @@ by element, in a fixed order. Proofs: ``proofs/moments.md``.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, sqrt
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Floats, Integers
 from privet.errors import SchemaError
-from privet.privacy.queries.tables import Integers, Rows
+from privet.privacy.queries.base import Histograms, Query, Rows, codec, records_changed
 from privet.schema.model import Adjacency, Schema
-
-Floats = NDArray[np.float64]
 
 BINS = 32  # of a locating histogram: fewer blur wide bounds, more drown in noise
 FINE = 1 << 20  # steps of a column on either side of its centre, and the largest weight
@@ -32,12 +29,12 @@ STEP = 1 << 11  # rows at a time: they stay in the cache
 MOST_COLUMNS = 4096  # FINE * FINE * columns stays below 2**53
 
 
+@codec("Locations", evidence="moments")
 @dataclass(frozen=True, kw_only=True)
-class Locations:
+class Locations(Histograms):
     """A histogram of each column on equal bins between its bounds.
 
-    Sensitivity. A row lies in one bin of each of p columns: adding or removing it moves p
-    counts by 1; replacing it moves at most two counts per column by 1 each.
+    Sensitivity. That of as many histograms as columns.
     """
 
     columns: tuple[str, ...]
@@ -45,28 +42,15 @@ class Locations:
     def __str__(self) -> str:
         return f"location of {len(self.columns)} columns"
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"columns": list(self.columns)}
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> Locations:
-        return Locations(columns=tuple(document["columns"]))
-
     def check(self, schema: Schema) -> None:
-        _check_numeric(self.columns, schema)
+        _check_columns(self.columns)
+        check_numeric(self.columns, schema)
 
     def size(self, schema: Schema) -> int:
         return len(self.columns) * BINS
 
-    def l1(self, schema: Schema) -> int:
-        return _moved(schema) * len(self.columns) * schema.rows_per_person
-
-    def l2_squared(self, schema: Schema) -> int:
-        # r rows of one person may all move the same counts
-        return _moved(schema) * len(self.columns) * schema.rows_per_person**2
-
-    def linf(self, schema: Schema) -> int:
-        return schema.rows_per_person
+    def tables(self) -> int:
+        return len(self.columns)
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         total = np.zeros((len(self.columns), BINS), dtype=np.int64)
@@ -80,8 +64,9 @@ class Locations:
         return total.ravel()
 
 
+@codec("Moments", evidence="moments")
 @dataclass(frozen=True, kw_only=True)
-class Moments:
+class Moments(Query):
     """Weighted sums of v v' over rows, v = (constant, a linear map of the row, cut to a ball).
 
     Column j is clipped to ``centres[j] ± reaches[j]`` and put on 2 FINE + 1 points, u. Then
@@ -105,22 +90,9 @@ class Moments:
     def __str__(self) -> str:
         return f"second moments of {len(self.columns)} columns"
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> Moments:
-        return Moments(
-            columns=tuple(document["columns"]),
-            centres=tuple(document["centres"]),
-            reaches=tuple(document["reaches"]),
-            transform=tuple(tuple(row) for row in document["transform"]),
-            radius=document["radius"],
-            constant=document["constant"],
-        )
-
     def check(self, schema: Schema) -> None:
-        _check_numeric(self.columns, schema)
+        _check_columns(self.columns)
+        check_numeric(self.columns, schema)
         p = len(self.columns)
         numbers = (*self.centres, *self.reaches, self.radius)
         weights = [weight for row in self.transform for weight in row]
@@ -150,10 +122,10 @@ class Moments:
     def l1(self, schema: Schema) -> int:
         # 17 Σ_{i<j} |v_i v_j| + 12 Σ v_i² <= (17 |v|_1² + 7 |v|²) / 2, |v|_1² <= (p + 1) |v|²
         one = (PAIR * (len(self.columns) + 1) + 2 * SQUARE - PAIR) * NORM**2 // 2
-        return _moved(schema) * one * schema.rows_per_person
+        return records_changed(schema) * one * schema.rows_per_person
 
     def l2_squared(self, schema: Schema) -> int:
-        return _moved(schema) * (PAIR**2 * NORM**4 // 2) * schema.rows_per_person**2
+        return records_changed(schema) * (PAIR**2 * NORM**4 // 2) * schema.rows_per_person**2
 
     def linf(self, schema: Schema) -> int:
         # 17 |v_i v_j| <= 17/2 |v|², twice that between two rows; 12 v_i² <= 12 |v|², >= 0
@@ -191,13 +163,12 @@ class Moments:
         return np.array(numbers)[:, None]
 
 
-def _moved(schema: Schema) -> int:
-    return 1 if schema.adjacency is Adjacency.ADD_REMOVE else 2
-
-
-def _check_numeric(columns: tuple[str, ...], schema: Schema) -> None:
+def _check_columns(columns: tuple[str, ...]) -> None:
     if not 1 <= len(columns) <= MOST_COLUMNS or len(set(columns)) < len(columns):
         raise SchemaError(f"{len(columns)} columns; name from 1 to {MOST_COLUMNS} different ones")
+
+
+def check_numeric(columns: tuple[str, ...], schema: Schema) -> None:
     for name in columns:
         if schema.column(name).bounds is None:
             raise SchemaError(

@@ -7,19 +7,17 @@ declared bounds, or a narrower one that an earlier release has found. Proofs: ``
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Floats, Integers
 from privet.errors import SchemaError
-from privet.privacy.queries.tables import Integers, Rows
+from privet.privacy.queries.base import Histograms, Query, Rows, codec, records_changed
 from privet.schema.model import Adjacency, Schema
 
-Floats = NDArray[np.float64]
 Range = tuple[float, float]
 
 MOST_BINS = 1 << 10
@@ -29,12 +27,12 @@ LARGEST_SHARE = 1 << 10  # of the denominator of a quantile
 LOSSES = ("absolute", "squared")
 
 
+@codec("PairTable", evidence="tables of pairs")
 @dataclass(frozen=True, kw_only=True)
-class PairTable:
+class PairTable(Histograms):
     """Counts of x and y on bins × bins cells of equal size, row by row of x.
 
-    Sensitivity. A row lies in one cell: added or removed it moves one count by 1, replaced at
-    most two.
+    Sensitivity. That of one histogram.
     """
 
     x: str
@@ -46,30 +44,12 @@ class PairTable:
     def __str__(self) -> str:
         return f"table of {self.x} and {self.y} on {self.bins} × {self.bins} cells"
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> PairTable:
-        ranges = {name: as_range(document[name]) for name in ("x_range", "y_range")}
-        return PairTable(**{**document, **ranges})
-
     def check(self, schema: Schema) -> None:
         check_pair(self.x, self.y, self.x_range, self.y_range, schema)
         _check_whole("bins", self.bins, 2, MOST_BINS)
 
     def size(self, schema: Schema) -> int:
         return self.bins**2
-
-    def l1(self, schema: Schema) -> int:
-        return _moved(schema) * schema.rows_per_person
-
-    def l2_squared(self, schema: Schema) -> int:
-        # r rows of one person may all move the same cell
-        return _moved(schema) * schema.rows_per_person**2
-
-    def linf(self, schema: Schema) -> int:
-        return schema.rows_per_person
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         total = np.zeros(self.bins**2, dtype=np.int64)
@@ -83,8 +63,9 @@ class PairTable:
         return total
 
 
+@codec("LossDifference", evidence="scores of pairs")
 @dataclass(frozen=True, kw_only=True)
-class LossDifference:
+class LossDifference(Query):
     """How much worse y explains x than x explains y: L(x | y) - L(y | x), where L(v | u) is the
     sum over bins of u of the least loss of one number for the v in that bin, v in units of its
     range. Positive speaks for x as the cause. The answer depends on the ranges by its very
@@ -105,14 +86,6 @@ class LossDifference:
     def __str__(self) -> str:
         return f"difference of {self.loss} losses of {self.x} and {self.y} on {self.bins} bins"
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> LossDifference:
-        ranges = {name: as_range(document[name]) for name in ("x_range", "y_range")}
-        return LossDifference(**{**document, **ranges})
-
     @property
     def one(self) -> int:
         """A loss of 1, the largest that one row can have."""
@@ -127,14 +100,8 @@ class LossDifference:
     def size(self, schema: Schema) -> int:
         return 1
 
-    def l1(self, schema: Schema) -> int:
-        return _moved(schema) * self.one * schema.rows_per_person
-
-    def l2_squared(self, schema: Schema) -> int:
-        return self.l1(schema) ** 2
-
     def linf(self, schema: Schema) -> int:
-        return self.l1(schema)
+        return records_changed(schema) * self.one * schema.rows_per_person
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         ranges = ranges_of(self.x, self.y, self.x_range, self.y_range, schema)
@@ -154,7 +121,7 @@ class LossDifference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuantileRanks:
+class QuantileRanks(Query):
     """How well each edge of a public grid serves as the quantile ``share`` of a column: with
     share = a / b, minus |(b - a) · rows below it - a · rows not below it|. For a selection of
     the largest; the edges are the ends of ``steps`` equal steps between the declared bounds.
@@ -182,12 +149,6 @@ class QuantileRanks:
 
     def size(self, schema: Schema) -> int:
         return self.steps + 1
-
-    def l1(self, schema: Schema) -> int:
-        return self.size(schema) * self.linf(schema)
-
-    def l2_squared(self, schema: Schema) -> int:
-        return self.size(schema) * self.linf(schema) ** 2
 
     def linf(self, schema: Schema) -> int:
         a, b = self.share.numerator, self.share.denominator
@@ -283,14 +244,6 @@ def _parts(bins: Integers, values: Integers, sizes: Integers) -> list[Integers]:
     return np.split(values[np.argsort(bins, kind="stable")], np.cumsum(sizes)[:-1])
 
 
-def _moved(schema: Schema) -> int:
-    return 1 if schema.adjacency is Adjacency.ADD_REMOVE else 2
-
-
 def _check_whole(name: str, value: int, least: int, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise SchemaError(f"{name} = {value!r}; give a whole number from {least} to {most}")
-
-
-def as_range(pair: Any) -> Range | None:
-    return None if pair is None else (float(pair[0]), float(pair[1]))

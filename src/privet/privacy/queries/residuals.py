@@ -15,14 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, floor, log
-from typing import Any, Literal, NoReturn
+from typing import Literal, NoReturn
 
 import numpy as np
 
+from privet.arrays import Integers
 from privet.errors import MethodError, SchemaError
-from privet.privacy.queries.additive_noise import Anm, Protect, check_protect, refuse_half
+from privet.privacy.queries.additive_noise import Anm, Halved, Protect, check_protect
+from privet.privacy.queries.base import Rows, codec
 from privet.privacy.queries.ridge import FINE, GRID
-from privet.privacy.queries.tables import Integers, Rows
 from privet.schema.model import Schema
 
 Of = Literal["x", "y", "y given x", "x given y"]
@@ -36,7 +37,7 @@ UNIT = 1 << 20  # of a logarithm as a whole number
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuartileRanks:
+class QuartileRanks(Halved):
     """How well each edge of a public grid serves as a quartile: minus the least k such that the
     edge lies between the order statistics k places below and k places above the quartile's,
     widened by k η where they are residuals. For a selection of the largest. ``quarter`` is 1
@@ -62,18 +63,7 @@ class QuartileRanks:
         return 4 * STEPS + 1
 
     def bound(self, schema: Schema) -> int:
-        """How far one person in the protected half moves each number of the answer."""
         return schema.rows_per_person
-
-    def l1(self, schema: Schema) -> int:
-        return self.size(schema) * self.linf(schema)
-
-    def l2_squared(self, schema: Schema) -> int:
-        return self.size(schema) * self.linf(schema) ** 2
-
-    def linf(self, schema: Schema) -> int:
-        refuse_half(self.protect)
-        return self.bound(schema)
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         sample = _Sample.of(self.model, self.of, self.protect, rows, schema)
@@ -90,8 +80,9 @@ class QuartileRanks:
         return np.arange(-2 * STEPS, 2 * STEPS + 1) * (FINE // STEPS)
 
 
+@codec("IqrStability", evidence="scores of pairs")
 @dataclass(frozen=True, kw_only=True)
-class IqrStability:
+class IqrStability(Halved):
     """How many records must change before log IQR can leave its bin: the larger answer for two
     grids of bins of ``width``, the second one half a bin further.
 
@@ -109,13 +100,6 @@ class IqrStability:
     def __str__(self) -> str:
         return f"stability of the interquartile range of {self.of}"
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**vars(self), "model": self.model.to_dict()}
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> IqrStability:
-        return IqrStability(**{**document, "model": Anm.from_dict(document["model"])})
-
     def check(self, schema: Schema) -> None:
         _check_sample(self.model, self.of, self.protect, schema)
         _check_width(self.width)
@@ -124,18 +108,7 @@ class IqrStability:
         return 1
 
     def bound(self, schema: Schema) -> int:
-        """How far one person in the protected half moves the answer."""
         return schema.rows_per_person
-
-    def l1(self, schema: Schema) -> int:
-        return self.linf(schema)
-
-    def l2_squared(self, schema: Schema) -> int:
-        return self.linf(schema) ** 2
-
-    def linf(self, schema: Schema) -> int:
-        refuse_half(self.protect)
-        return self.bound(schema)
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         sample = _Sample.of(self.model, self.of, self.protect, rows, schema)
@@ -148,8 +121,9 @@ class IqrStability:
         return np.array([max(apart(edges) for edges in grids)], dtype=np.int64)
 
 
+@codec("LogIqr", evidence="scores of pairs")
 @dataclass(frozen=True, kw_only=True)
-class LogIqr:
+class LogIqr(Halved):
     """UNIT times the logarithm of an interquartile range, in units of half the column's range.
 
     Sensitivity: that of ``width``, where ``IqrStability`` has found the range stable. By itself
@@ -163,13 +137,6 @@ class LogIqr:
 
     def __str__(self) -> str:
         return f"interquartile range of {self.of}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**vars(self), "model": self.model.to_dict()}
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> LogIqr:
-        return LogIqr(**{**document, "model": Anm.from_dict(document["model"])})
 
     def check(self, schema: Schema) -> None:
         _check_sample(self.model, self.of, self.protect, schema)
@@ -187,17 +154,11 @@ class LogIqr:
             )
         return ceil(self.width * UNIT) + 2  # the rounding of edges and of the logarithm
 
-    def l1(self, schema: Schema) -> NoReturn:
+    def linf(self, schema: Schema) -> NoReturn:
         raise MethodError(
             f"the interquartile range of {self.of} has no bound by itself; ask for its stability "
             "first, or for quartiles by selection"
         )
-
-    def l2_squared(self, schema: Schema) -> NoReturn:
-        self.l1(schema)
-
-    def linf(self, schema: Schema) -> NoReturn:
-        self.l1(schema)
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         sample = _Sample.of(self.model, self.of, self.protect, rows, schema)

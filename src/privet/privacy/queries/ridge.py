@@ -17,12 +17,9 @@ from functools import lru_cache
 from math import ceil, comb, pi, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Floats, Integers
 from privet.errors import MethodError
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 GRID = 1 << 14  # codes of a value on either side of the middle of its range
 FINE = 1 << 30  # steps of a residual per unit, which is half a range

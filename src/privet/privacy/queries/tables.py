@@ -1,31 +1,19 @@
-"""What may be asked of rows, as frozen data, and how much one person can change the answer.
-
-A query knows its sensitivity in integers from the schema alone, and how to compute its integer
-answer from ``Rows``: exactly, as all in this file do, or rounded from a real number (T2, G², HSIC),
-and then what floating point and rounding may add is part of its sensitivity. No query trusts the
-declared number of rows. It never holds rows. Under ``add-remove`` one record is added or
-removed; under ``replace-one`` one record takes the place of another. A person with up to ``r``
-rows moves an answer ``r`` times as far (triangle inequality), so every bound is multiplied by
-``r`` (by ``r**2`` when squared).
-"""
+"""Contingency tables, and the interaction components that they are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from math import prod
-from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Integers
 from privet.errors import SchemaError
+from privet.privacy.queries.base import Histograms, Query, Rows, codec, records_changed
 from privet.privacy.queries.contrasts import contrasts
 from privet.schema.model import Adjacency, Column, Schema
-
-Integers = NDArray[np.int64]
 
 # Above this many columns the replace-one bound is the plain one: patterns double per column.
 PATTERN_COLUMNS = 10
@@ -35,70 +23,11 @@ LARGEST_SET = 3
 MOST_CELLS, MOST_CELLS_TOGETHER = 1 << 22, 1 << 27
 
 
-class Rows(Protocol):
-    """What a query may ask of encoded rows; only the vault has one."""
-
-    def counts(self, columns: tuple[str, ...]) -> Integers: ...
-
-    def table_batch(self, sets: Sequence[tuple[str, ...]]) -> list[Integers]: ...
-
-    def numbers(self, columns: tuple[str, ...]) -> Iterator[NDArray[np.float64]]: ...
-
-
-class Query(Protocol):
-    """A question with integer sensitivities that follow from the schema alone."""
-
-    def check(self, schema: Schema) -> None: ...
-
-    def size(self, schema: Schema) -> int: ...
-
-    def l1(self, schema: Schema) -> int: ...
-
-    def l2_squared(self, schema: Schema) -> int: ...
-
-    def linf(self, schema: Schema) -> int: ...
-
-    def evaluate(self, rows: Rows, schema: Schema) -> Integers: ...
-
-
-class Conditional(Protocol):
-    """A question that has no bound everywhere, and how far the data are from where it fails.
-
-    ``distance`` is one number, with sensitivities as any query. Between neighbours one of which
-    has a distance above ``unstable``, no number of the answer moves by more than ``bound``. For
-    others nothing is said. ``proofs/tested.md`` says how the two make a private answer.
-    """
-
-    @property
-    def query(self) -> Query: ...
-
-    @property
-    def distance(self) -> Query: ...
-
-    @property
-    def unstable(self) -> int: ...
-
-    def check(self, schema: Schema) -> None: ...
-
-    def bound(self, schema: Schema) -> int: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Release:
-    """A private answer that carries its own noise: integers and their variance."""
-
-    query: Any
-    values: Integers
-    variance: float
-    mechanism: str
-
-
 @dataclass(frozen=True)
-class Counts:
+class Counts(Histograms):
     """Contingency table of some columns.
 
-    Sensitivity. A row lies in one cell: adding or removing it moves one count by 1; replacing
-    it moves at most two counts by 1 each. See ``proofs/counts.md``.
+    Sensitivity. That of one histogram.
     """
 
     columns: tuple[str, ...]
@@ -113,42 +42,22 @@ class Counts:
     def size(self, schema: Schema) -> int:
         return prod(schema.column(name).cardinality for name in self.columns)
 
-    def _moved(self, schema: Schema) -> int:
-        return 1 if schema.adjacency is Adjacency.ADD_REMOVE else 2
-
-    def l1(self, schema: Schema) -> int:
-        return self._moved(schema) * schema.rows_per_person
-
-    def l2_squared(self, schema: Schema) -> int:
-        # r rows of one person may all move the same cell: r**2, and two cells when replaced
-        return self._moved(schema) * schema.rows_per_person**2
-
-    def linf(self, schema: Schema) -> int:
-        return schema.rows_per_person
-
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         return rows.counts(self.columns).ravel()
 
 
+@codec("Tables", evidence="counts")
 @dataclass(frozen=True)
-class Tables:
+class Tables(Histograms):
     """Contingency tables of some column sets, each of any size.
 
-    Sensitivity. A row lies in one cell of each of the ``m`` tables: adding or removing it moves
-    ``m`` counts by 1; replacing it at most ``2m``. See ``proofs/counts.md``.
+    Sensitivity. That of as many histograms.
     """
 
     sets: tuple[tuple[str, ...], ...]
 
     def __str__(self) -> str:
         return f"{len(self.sets)} tables of up to {max(map(len, self.sets), default=0)} columns"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"sets": [list(members) for members in self.sets]}
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> Tables:
-        return Tables(tuple(tuple(members) for members in document["sets"]))
 
     def check(self, schema: Schema) -> None:
         if not all(self.sets) or not self.sets:
@@ -175,18 +84,11 @@ class Tables:
     def size(self, schema: Schema) -> int:
         return sum(_cells(members, schema) for members in self.sets)
 
-    def _moved(self, schema: Schema) -> int:
-        one = 1 if schema.adjacency is Adjacency.ADD_REMOVE else 2
-        return one * len(self.sets)
+    def tables(self) -> int:
+        return len(self.sets)
 
-    def l1(self, schema: Schema) -> int:
-        return self._moved(schema) * schema.rows_per_person
-
-    def l2_squared(self, schema: Schema) -> int:
-        return self._moved(schema) * schema.rows_per_person**2
-
-    def linf(self, schema: Schema) -> int:
-        return schema.rows_per_person
+    def kind(self, schema: Schema) -> str:
+        return "tables" if self.sets == (schema.names,) else self.evidence  # one holds all others
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         tables = rows.table_batch(self.sets)
@@ -197,8 +99,9 @@ def _cells(members: tuple[str, ...], schema: Schema) -> int:
     return prod(schema.column(name).cardinality for name in members)
 
 
+@codec("Components", evidence="tables")
 @dataclass(frozen=True)
-class Components:
+class Components(Query):
     """Interaction components of some column sets, all of one order.
 
     The component of ``A`` is ``(⊗_{i∈A} H_i) vec(N_A)``, ``H_i`` the integer contrasts of column
@@ -218,13 +121,6 @@ class Components:
         if order == 0:
             return "number of rows"
         return f"{len(self.sets)} components of order {order}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"sets": [list(members) for members in self.sets]}
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> Components:
-        return Components(tuple(tuple(members) for members in document["sets"]))
 
     def check(self, schema: Schema) -> None:
         if not self.sets or len({len(members) for members in self.sets}) != 1:
@@ -247,15 +143,13 @@ class Components:
 
     def l1(self, schema: Schema) -> int:
         one = self._sum_of_products(schema, "l1")
-        moved = one if schema.adjacency is Adjacency.ADD_REMOVE else 2 * one
-        return moved * schema.rows_per_person
+        return records_changed(schema) * one * schema.rows_per_person
 
     def linf(self, schema: Schema) -> int:
         one = max(
             prod(_extent(schema.column(name)).largest for name in members) for members in self.sets
         )
-        moved = one if schema.adjacency is Adjacency.ADD_REMOVE else 2 * one
-        return moved * schema.rows_per_person
+        return records_changed(schema) * one * schema.rows_per_person
 
     def l2_squared(self, schema: Schema) -> int:
         if schema.adjacency is Adjacency.ADD_REMOVE:

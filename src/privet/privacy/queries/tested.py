@@ -11,28 +11,31 @@ ledger. Proofs: ``proofs/anm.md`` for the distances, ``proofs/tested.md`` for th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from privet.arrays import Integers
 from privet.errors import MethodError
 from privet.privacy.queries.additive_noise import (
     RANKS,
     Anm,
     AnmScores,
+    Halved,
     Protect,
     Residuals,
     check_pairs,
     check_protect,
     refuse_half,
 )
+from privet.privacy.queries.base import Rows, codec
 from privet.privacy.queries.residuals import MOST_STEPS, REACH, IqrStability, LogIqr, first_break
-from privet.privacy.queries.tables import Integers, Rows
 from privet.schema.model import Schema
 
 
+@codec("RankStability", evidence="scores of pairs")
 @dataclass(frozen=True, kw_only=True)
-class RankStability:
+class RankStability(Halved):
     """How many records can change before one more training record could turn the order of more
     than ``pairs`` pairs of residuals: the least k, up to MOST_STEPS, with B(k) + k (m - 1) >
     pairs, where B(k) is how many pairs of the m test rows with different causes are at most
@@ -53,13 +56,6 @@ class RankStability:
     def __str__(self) -> str:
         return f"stability of the order of residuals of {self.model.x} and {self.model.y}"
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**vars(self), "model": self.model.to_dict()}
-
-    @staticmethod
-    def from_dict(document: dict[str, Any]) -> RankStability:
-        return RankStability(**{**document, "model": Anm.from_dict(document["model"])})
-
     def check(self, schema: Schema) -> None:
         self.model.check(schema)
         check_protect(self.protect)
@@ -71,18 +67,7 @@ class RankStability:
         return 1
 
     def bound(self, schema: Schema) -> int:
-        """How far one person in the protected half moves the answer."""
         return schema.rows_per_person
-
-    def l1(self, schema: Schema) -> int:
-        return self.linf(schema)
-
-    def l2_squared(self, schema: Schema) -> int:
-        return self.linf(schema) ** 2
-
-    def linf(self, schema: Schema) -> int:
-        refuse_half(self.protect)
-        return self.bound(schema)
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         m = self.model.test_rows(schema)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from privet.errors import PrivetError
 from privet.evidence.whole_table import is_whole
 from privet.graph.graph import Edge, Graph
+from privet.privacy.queries.moments import Locations
+from privet.privacy.queries.tables import Components
 from privet.results.report.page import badge, page, paragraphs, promise, safe, section, table
 from privet.results.saved import Saved
 
@@ -114,7 +116,7 @@ def _plan(saved: Saved, certificate: Mapping[str, Any]) -> str:
     rows = about_rows(saved)
     if not certificate["private"] or rows is None:
         return ""
-    from privet.evidence.plan import plan
+    from privet.methods.plan import plan
 
     try:
         made = plan(saved.schema, rows, certificate["epsilon"], certificate["delta"])
@@ -138,9 +140,10 @@ def _plan(saved: Saved, certificate: Mapping[str, Any]) -> str:
 
 def _local_plan(saved: Saved) -> str:
     """What so many reports could have shown."""
+    from privet.local.collector.counts import Reported
     from privet.local.collector.plan import line_of
 
-    query = saved.releases[-1].query
+    query = saved.releases[-1].asked(Reported)
     people = sum(query.people)
     line = line_of(query.protocol, people)
     given = "nothing" if line.order == 0 else f"up to {line.order} column(s)"
@@ -162,12 +165,12 @@ def about_rows(saved: Saved) -> int | None:
     if saved.schema.rows is not None:
         return saved.schema.rows
     for release in saved.releases:
-        kind, query = type(release.query).__name__, release.query
-        if kind == "Components" and query.sets == ((),):
+        query = release.query
+        if isinstance(query, Components) and query.sets == ((),):
             return _rounded(float(release.values[0]))
         if is_whole(release, saved.schema):
             return _rounded(float(release.values.sum()))
-        if kind == "Locations":
+        if isinstance(query, Locations):
             return _rounded(float(release.values.sum()) / len(query.columns))
     return None
 

@@ -26,8 +26,8 @@ from privet.methods.literature import em_pc, priv_pc_star
 from privet.methods.literature.as_published import em_pc as published_em_pc
 from privet.methods.literature.decisions import read
 from privet.methods.options import Settings
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.box_moments import BoxMoments
-from privet.privacy.queries.tables import Release
 from privet.privacy.vault import Vault
 from privet.schema.model import Adjacency, Column, Schema
 from privet.trust.central import Central

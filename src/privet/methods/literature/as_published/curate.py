@@ -12,22 +12,21 @@ from math import comb, log, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Integers
 from privet.evidence.exact_tables import CountedTables
 from privet.methods.literature.as_published.kendall import p_value
 from privet.methods.literature.as_published.sieve import rows_of, table_of
 from privet.methods.literature.curate_budgets import allocate
-from privet.methods.literature.decisions import told
+from privet.methods.literature.decisions import as_release
 from privet.methods.literature.walk import Walk
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.search.constraints import Constraints
 
 if TYPE_CHECKING:
     from privet.methods.options import Settings
     from privet.trust.curator import Curator
 
-Integers = NDArray[np.int64]
 
 ALPHA = 0.05
 CLAIMED = 0.3627  # sensitivity of the p-value times the root of the number of rows
@@ -74,7 +73,7 @@ def measure(
         left -= leakage([charged], [each], delta)
         if left <= 0:
             break
-    return (told(walk.separations, walk.tests, "noise as published"),)
+    return (as_release(walk.separations, walk.tests, "noise as published"),)
 
 
 def leakage(tests: Sequence[int], epsilons: Sequence[float], delta: float) -> float:

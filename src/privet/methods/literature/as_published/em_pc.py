@@ -15,20 +15,17 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Bools, Floats, Integers
 from privet.evidence.exact_tables import CountedTables
-from privet.methods.literature.decisions import Separation, told
-from privet.privacy.queries.tables import Release
+from privet.methods.literature.decisions import Separation, as_release
+from privet.privacy.queries.base import Release
 from privet.search.constraints import Constraints
-from privet.search.protocols import Bools
 
 if TYPE_CHECKING:
     from privet.methods.options import Settings
     from privet.trust.curator import Curator
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 TAU = 0.01
 CALLS = 15  # each costs epsilon/30 for the number of removals and epsilon/30 for the picks
@@ -63,7 +60,7 @@ def measure(
                 x, y, *given = best[at]
                 joined[x, y] = joined[y, x] = False
                 found.append(Separation(x=x, y=y, given=tuple(given)))
-    return (told(found, tests, f"selections for epsilon {epsilon:g}, as published"),)
+    return (as_release(found, tests, f"selections for epsilon {epsilon:g}, as published"),)
 
 
 def _groups(joined: Bools, required: Bools, i: int, order: int) -> dict[int, list[tuple[int, ...]]]:

@@ -16,18 +16,18 @@ from math import exp, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privet.methods.literature.weights import Weights, told
+from privet.arrays import Floats
+from privet.methods.literature.weights import Weights, as_release
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.box_moments import BoxMoments, matrix
-from privet.privacy.queries.tables import Release, Tables
+from privet.privacy.queries.tables import Tables
 from privet.search.notears import acyclicity, least_squares
 
 if TYPE_CHECKING:
     from privet.methods.options import Settings
     from privet.trust.curator import Curator
 
-Floats = NDArray[np.float64]
 
 STEPS = 100  # gradients: L-BFGS asks for some hundreds if nobody stops it
 CUT = 2.0  # of an entry of the mean gradient
@@ -95,7 +95,7 @@ def _measure(
         sparsity=sparsity,
     )
     mechanism = "Gaussian noise on a clipped mean, as published"
-    return (told(query, weights, np.zeros_like(weights), mechanism),)
+    return (as_release(query, weights, np.zeros_like(weights), mechanism),)
 
 
 def clipped_mean_gradient(

@@ -10,9 +10,8 @@ from __future__ import annotations
 from math import erf, nan, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from privet.arrays import Floats, Integers
 
 
 def p_value(table: Integers) -> float:
@@ -30,12 +29,12 @@ def p_value(table: Integers) -> float:
     return (1 - erf(abs(z) / sqrt(2))) / 2
 
 
-def concordance(table: Integers) -> NDArray[np.float64]:
+def concordance(table: Integers) -> Floats:
     """Concordant less discordant pairs of each stratum."""
     return _agreeing(table) - _agreeing(table[:, ::-1])
 
 
-def _agreeing(table: Integers) -> NDArray[np.float64]:
+def _agreeing(table: Integers) -> Floats:
     counts = table.astype(np.float64)
     below = counts.cumsum(axis=0).cumsum(axis=1)
     return np.asarray((counts[1:, 1:] * below[:-1, :-1]).sum(axis=(0, 1)))

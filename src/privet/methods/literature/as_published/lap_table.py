@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privet.privacy.queries.tables import Release, Tables
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.tables import Tables
 
 if TYPE_CHECKING:
     from privet.methods.options import Settings

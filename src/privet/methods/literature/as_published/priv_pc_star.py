@@ -10,16 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Floats
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.box_moments import GRID, BoxMoments, matrix
-from privet.privacy.queries.tables import Release
 
 if TYPE_CHECKING:
     from privet.methods.options import Settings
     from privet.trust.curator import Curator
 
-Floats = NDArray[np.float64]
 
 WHY = (
     "its bound p(p+1)/(2(n-1)) on what one record does to the covariance holds for records within "

@@ -19,20 +19,19 @@ from math import expm1, inf, log, log1p, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Integers
 from privet.evidence.exact_tables import CountedTables
 from privet.methods.literature.as_published.kendall import claimed_sensitivity, p_value
-from privet.methods.literature.decisions import told
+from privet.methods.literature.decisions import as_release
 from privet.methods.literature.walk import Places, Walk
-from privet.privacy.queries.tables import Release
+from privet.privacy.queries.base import Release
 from privet.search.constraints import Constraints
 
 if TYPE_CHECKING:
     from privet.methods.options import Settings
     from privet.trust.curator import Curator
 
-Integers = NDArray[np.int64]
 Judge = Callable[[Integers], bool]  # whether a table says independent, by noisy p-values
 
 ALPHA = 0.05
@@ -150,7 +149,7 @@ def _walked(
     for question in walk:
         if judge(table_of(counted, question)):
             walk.separate(*question)
-    return (told(walk.separations, walk.tests, "noise as published"),)
+    return (as_release(walk.separations, walk.tests, "noise as published"),)
 
 
 def rows_of(counted: CountedTables) -> int:

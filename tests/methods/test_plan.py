@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import binomtest
 
 from privet.errors import BudgetError, MethodError
-from privet.evidence.plan import epsilon_for, plan
 from privet.evidence.planned_noise import of_interactions
 from privet.evidence.prior import default_level
 from privet.independence import chi2
+from privet.methods.plan import epsilon_for, plan
 from privet.networks import load
 from privet.privacy.ledger.conversion import budget_for
 from privet.privacy.queries.contrasts import GRID
