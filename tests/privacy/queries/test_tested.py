@@ -24,12 +24,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
+from privet.arrays import Integers
 from privet.errors import BudgetError, LedgerError, SchemaError
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.ledger.conversion import budget_for, total_delta
 from privet.privacy.mechanisms import Exact, Gaussian, Laplace
-from privet.privacy.queries.base import Rows
+from privet.privacy.queries.base import Query, Rows
 from privet.privacy.queries.tables import Integers
 from privet.privacy.vault import Vault
 from privet.schema.model import Adjacency, Column, Schema
@@ -55,7 +56,7 @@ SCHEMA = schema_for()
 
 
 @dataclass(frozen=True)
-class Majority:
+class Majority(Query):
     """HIGH if more rows say yes than no, else 0: one row can decide."""
 
     events: list[str] | None = None
@@ -82,7 +83,7 @@ class Majority:
 
 
 @dataclass(frozen=True)
-class Margin:
+class Margin(Query):
     """How many rows must come, go or change before one more can turn the majority."""
 
     events: list[str] | None = None
