@@ -8,8 +8,10 @@ answers it in ``local/device/``.
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -183,3 +185,25 @@ def test_every_proof_is_named_by_the_code_it_proves() -> None:
         assert page.name in source, f"no file names proofs/{page.name}"
         text = page.read_text(encoding="utf-8")
         assert "test_" in text, f"{page.name} names no test"
+
+
+def test_the_oldest_releases_are_those_that_are_allowed() -> None:
+    """``tests/oldest.txt`` holds what a user may have, at the lower bounds of pyproject.toml."""
+    root = ROOT.parent.parent
+    if not (root / "pyproject.toml").is_file():
+        pytest.skip("an installed package has no pyproject.toml beside it")
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    bounds: dict[str, set[str]] = {}
+    for needed in (
+        *project["dependencies"],
+        *(one for extra in project["optional-dependencies"].values() for one in extra),
+    ):
+        name, version = re.findall(r"^([\w-]+)(?:\[\w+\])?>=([\d.]+)", needed)[0]
+        bounds.setdefault(name, set()).add(version)
+    lines = (root / "tests" / "oldest.txt").read_text("utf-8").splitlines()
+    oldest = dict(line.split("==") for line in lines if not line.startswith("#"))
+    names = {re.split(r"[\[><=]", needed)[0] for needed in project["dependencies"]}
+    assert names <= set(oldest)
+    assert {name: {version} for name, version in oldest.items()} == {
+        name: bounds[name] for name in oldest
+    }
