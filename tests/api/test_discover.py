@@ -330,5 +330,7 @@ def test_without_privacy_nothing_is_measured_twice() -> None:
     columns = tuple(Column(name=n, kind="categorical", levels=("true", "false")) for n in names)
     for schema in (Schema(name="t", columns=columns), Schema(name="t", columns=columns[:3:2])):
         found = privet.discover(data, schema, private=False, method="pc")
-        sets = [members for one in found.evidence.releases for members in one.query.sets]
+        sets = [
+            members for one in found.evidence.releases for members in one.asked(Components).sets
+        ]
         assert len(set(sets)) == len(sets)

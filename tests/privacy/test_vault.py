@@ -23,6 +23,7 @@ from privet.privacy.engines.encode import UNREADABLE, Encoder
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
+from privet.privacy.queries.base import Query
 from privet.privacy.queries.tables import Counts
 from privet.privacy.vault import Vault
 from privet.schema.model import Column, Schema
@@ -40,7 +41,7 @@ ONE = Fraction(1)
 
 
 @dataclass(frozen=True)
-class Watched:
+class Watched(Query):
     """A query that says when it is checked and computed."""
 
     events: list[str]
