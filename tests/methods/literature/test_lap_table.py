@@ -71,7 +71,7 @@ def test_interactions_of_the_table_are_those_of_the_rows(schema: Schema) -> None
     for release in interactions(schema, whole):
         assert isinstance(release.query, Components)
         assert release.values.tolist() == vault.release(release.query, Exact()).values.tolist()
-        seen |= set(release.query.sets)
+        seen |= set(release.asked(Components).sets)
     wanted = {s for order in (1, 2, 3) for s in combinations(schema.names, order)}
     assert seen == wanted | (set() if schema is REPLACED else {()})
 

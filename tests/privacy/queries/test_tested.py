@@ -31,7 +31,6 @@ from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.ledger.conversion import budget_for, total_delta
 from privet.privacy.mechanisms import Exact, Gaussian, Laplace
 from privet.privacy.queries.base import Query, Rows
-from privet.privacy.queries.tables import Integers
 from privet.privacy.vault import Vault
 from privet.schema.model import Adjacency, Column, Schema
 from privet.trust.central import Central
@@ -116,8 +115,8 @@ class Margin(Query):
 class Clear:
     """The majority, where it is clear: then one row changes nothing."""
 
-    query: Majority = Majority()
-    distance: Margin = Margin()
+    query: Query = Majority()
+    distance: Query = Margin()
     unstable: ClassVar[int] = 0
 
     def check(self, schema: Schema) -> None:
@@ -137,7 +136,7 @@ class FromOne(Margin):
 
 @dataclass(frozen=True)
 class ClearFromOne(Clear):
-    distance: Margin = FromOne()
+    distance: Query = FromOne()
     unstable: ClassVar[int] = 1
 
 
