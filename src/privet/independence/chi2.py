@@ -27,7 +27,7 @@ from functools import lru_cache, partial
 import numpy as np
 from scipy.special import chdtrc
 
-from privet.arrays import Floats, Indices, Integers
+from privet.arrays import Bools, Floats, Indices, Integers
 from privet.evidence.prior import EFFECTS
 from privet.evidence.tables import TableEvidence
 from privet.independence.strata import Strata, outer, shared_noise, strata_design
@@ -37,6 +37,7 @@ BLOCK_NUMBERS = 2_000_000
 # Variance of doubt about each count, for Bayes factors: counts are whole, so where a hundredth
 # of a row is expected, one row is not yet proof.
 GRAIN = 0.25
+BLANK = np.array([0.0, 0.0, 1.0, 0.0])  # a test without information
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,46 @@ class Tested:
     log_bayes: Floats
 
 
+@dataclass(frozen=True)
+class Terms:
+    """What a test is made of, many at a time: departures of ``k`` strata (one, if these were
+    pooled) with ``m`` numbers each, the sampling covariance of each stratum, the covariance of the
+    noise, and the rows in each stratum. Terms of several sites add up."""
+
+    d: Floats  # (tests, k m)
+    sampling: Floats  # (tests, k, m, m)
+    noise: Floats  # (tests, k m, k m)
+    rows: Floats  # (tests, k)
+    freedom: Integers
+
+    def test(self, grain: Floats) -> Floats:
+        weighed = self.sampling * np.maximum(self.rows, 0.0)[:, :, None, None]
+        covariance = _block_diagonal(self.sampling) + self.noise
+        return _chi_square(self.d, covariance, _block_diagonal(weighed), self.freedom, grain)
+
+
 def pooled(evidence: TableEvidence, questions: Indices) -> Tested:
     """Pooled tests of questions (x, y, *Z), all with as many members of Z."""
-    return Tested(*_in_groups(evidence, questions, _pooled, np.array([0.0, 0.0, 1.0, 0.0])))
+    return Tested(*_in_groups(evidence, questions, _pooled, BLANK))
 
 
 def full(evidence: TableEvidence, questions: Indices) -> Tested:
     """Full tests of questions (x, y, *Z); all components of each set must have been measured."""
-    return Tested(*_in_groups(evidence, questions, _full, np.array([0.0, 0.0, 1.0, 0.0])))
+    return Tested(*_in_groups(evidence, questions, _full, BLANK))
+
+
+def common(
+    sites: Sequence[TableEvidence],
+    questions: Indices,
+    asked: Callable[[TableEvidence, Indices], Bools],
+    *,
+    strata: bool,
+) -> Tested:
+    """Tests for one effect that all sites share, with the sites as strata that are pooled (as
+    Cochran, Mantel and Haenszel have it); with ``strata``, those of Z stay apart. A site adds to
+    the questions that it is asked."""
+    test = partial(_common, sites, asked, strata)
+    return Tested(*_in_groups(sites[0], questions, test, BLANK))
 
 
 def pooled_counted(
@@ -70,9 +103,7 @@ def pooled_counted(
     the size of Z. ``drawn``: so many replicas, whose departures have fresh sampling noise."""
     test = partial(_pooled_counted, tables, drawn)
     copies = () if drawn is None else (drawn[0],)
-    return Tested(
-        *_in_groups(evidence, questions, test, np.array([0.0, 0.0, 1.0, 0.0]), replicas=copies)
-    )
+    return Tested(*_in_groups(evidence, questions, test, BLANK, replicas=copies))
 
 
 def effects(evidence: TableEvidence, pairs: Indices) -> Floats:
@@ -131,10 +162,52 @@ def _kronecker(a: Floats, b: Floats) -> Floats:
 
 
 def _pooled(evidence: TableEvidence, questions: Indices) -> Floats:
-    d, sampling, noise, freedom = _pooled_parts(evidence, questions)
-    weighed = evidence.rows_of(len(d))[:, None, None] * sampling
-    rows, cols = (evidence.cardinalities[i] - 1 for i in questions[0, :2])
-    return _chi_square(d, sampling + noise, weighed, freedom, _grain(rows, cols))
+    return _pooled_terms(evidence, questions).test(_grain_of(evidence, questions, strata=False))
+
+
+def _full(evidence: TableEvidence, questions: Indices) -> Floats:
+    return _full_terms(evidence, questions).test(_grain_of(evidence, questions, strata=True))
+
+
+def _common(
+    sites: Sequence[TableEvidence],
+    asked: Callable[[TableEvidence, Indices], Bools],
+    strata: bool,
+    first: TableEvidence,
+    questions: Indices,
+) -> Floats:
+    """The terms of all sites added up, question by question, for each replica."""
+    terms_of, copies = _full_terms if strata else _pooled_terms, int(np.prod(first.replicas))
+    total: Terms | None = None
+    for site in sites:
+        chosen = np.flatnonzero(asked(site, questions))
+        if not len(chosen):
+            continue
+        at = (np.arange(copies)[:, None] * len(questions) + chosen).ravel()
+        terms = terms_of(site, questions[chosen])
+        total = _added(total, terms, at, copies * len(questions))
+    if total is None:
+        return np.tile(BLANK[:, None], copies * len(questions))
+    return total.test(_grain_of(first, questions, strata))
+
+
+def _added(total: Terms | None, terms: Terms, at: Indices, tests: int) -> Terms:
+    """The terms of some more tests, at their places among all."""
+    if total is None:
+        parts = (terms.d, terms.sampling, terms.noise, terms.rows)
+        blank = [np.zeros((tests, *part.shape[1:])) for part in parts]
+        total = Terms(blank[0], blank[1], blank[2], blank[3], np.zeros(tests, dtype=np.int64))
+    total.d[at] += terms.d
+    total.sampling[at] += terms.sampling
+    total.noise[at] += terms.noise
+    total.rows[at] += terms.rows
+    total.freedom[at] = np.maximum(total.freedom[at], terms.freedom)
+    return total
+
+
+def _grain_of(evidence: TableEvidence, questions: Indices, strata: bool) -> Floats:
+    k = np.array(evidence.cardinalities)[questions[0]]
+    return _grain(int(k[0]) - 1, int(k[1]) - 1, int(k[2:].prod()) if strata else 1)
 
 
 def _pooled_counted(
@@ -204,7 +277,13 @@ def _pooled_parts(
     return d.reshape(tests, m), sampling, noise, freedom
 
 
-def _full(evidence: TableEvidence, questions: Indices) -> Floats:
+def _pooled_terms(evidence: TableEvidence, questions: Indices) -> Terms:
+    d, sampling, noise, freedom = _pooled_parts(evidence, questions)
+    rows = evidence.rows_of(len(d))[:, None]
+    return Terms(d, sampling[:, None], noise, rows, freedom)
+
+
+def _full_terms(evidence: TableEvidence, questions: Indices) -> Terms:
     coefficients, variances = evidence.coefficients(questions)
     strata = Strata.of(evidence, questions, coefficients, variances)
     x, y, keep = strata.x, strata.y, strata.informative
@@ -231,12 +310,12 @@ def _full(evidence: TableEvidence, questions: Indices) -> Floats:
     at = np.arange(k * m)
     flat_noise[:, at, at] += np.repeat(~keep, m, axis=1)  # left out: no departure, unit variance
     seen = ((x.shares > 1e-9).sum(axis=2) - 1) * ((y.shares > 1e-9).sum(axis=2) - 1)
-    return _chi_square(
-        (d * keep[:, :, None, None]).reshape(tests, k * m),
-        _block_diagonal(blocks) + flat_noise,
-        _block_diagonal(blocks * np.maximum(strata.total, 0.0)[:, :, None, None]),
-        (seen * keep).sum(axis=1),
-        _grain(d.shape[2], d.shape[3], k),
+    return Terms(
+        d=(d * keep[:, :, None, None]).reshape(tests, k * m),
+        sampling=blocks,
+        noise=flat_noise,
+        rows=strata.total,
+        freedom=(seen * keep).sum(axis=1),
     )
 
 

@@ -59,14 +59,19 @@ def fisher_z(evidence: MomentEvidence, questions: Indices) -> Tested:
         for start in range(0, max(len(questions), 1), step)
     ]
     z, variance = (np.concatenate(column, axis=-1) for column in zip(*parts, strict=True))
-    wide = 1 + TAUS**2 / variance[..., None]
-    logs = (z**2 / (2 * variance))[..., None] * (1 - 1 / wide) - np.log(wide) / 2
     return Tested(
         z=z,
         variance=variance,
         p_value=erfc(np.abs(z) / np.sqrt(2 * variance)),
-        log_bayes=np.logaddexp.reduce(logs, axis=-1) - log(len(TAUS)),
+        log_bayes=log_bayes(z, variance),
     )
+
+
+def log_bayes(z: Floats, variance: Floats) -> Floats:
+    """For an effect of one of the sizes, against none."""
+    wide = 1 + TAUS**2 / variance[..., None]
+    logs = (z**2 / (2 * variance))[..., None] * (1 - 1 / wide) - np.log(wide) / 2
+    return np.asarray(np.logaddexp.reduce(logs, axis=-1) - log(len(TAUS)))
 
 
 def _z_and_variance(evidence: MomentEvidence, questions: Indices) -> tuple[Floats, Floats]:

@@ -44,18 +44,29 @@ class TableJudge:
         """
         bar = log(1 / self.alpha)
         out = np.full((*self.evidence.replicas, len(questions)), np.inf)
-        known = self._margins_known(questions)
+        known = self.margins_known(questions)
         out[..., known] = chi2.pooled(self.evidence, questions[known]).log_bayes - bar
         lowest = out if out.ndim == 1 else out.min(axis=0)
         open_ = np.flatnonzero(known & (lowest < log(2)))  # above it, the mean stays positive
-        open_ = open_[self._table_known(questions[open_])]
+        open_ = open_[self.table_known(questions[open_])]
         whole = chi2.full(self.evidence, questions[open_])
         both = np.logaddexp(out[..., open_], whole.log_bayes - bar) - log(2)
         asked = (whole.freedom > 0) & (out[..., open_] < log(2))  # as if each replica were alone
         out[..., open_] = np.where(asked, both, out[..., open_])
         return out
 
-    def _margins_known(self, questions: Indices) -> Bools:
+    def log_bayes(self, questions: Indices) -> Floats:
+        """The log Bayes factor itself, 0 where the question's margins were not measured."""
+        out = np.zeros((*self.evidence.replicas, len(questions)))
+        known = np.flatnonzero(self.margins_known(questions))
+        out[..., known] = chi2.pooled(self.evidence, questions[known]).log_bayes
+        whole = known[self.table_known(questions[known])]
+        full = chi2.full(self.evidence, questions[whole])
+        both = np.logaddexp(out[..., whole], full.log_bayes) - log(2)
+        out[..., whole] = np.where(full.freedom > 0, both, out[..., whole])
+        return out
+
+    def margins_known(self, questions: Indices) -> Bools:
         """Whether the tables of (x, Z) and (y, Z) were measured (pairs always are)."""
         known = np.ones(len(questions), dtype=bool)
         if questions.shape[1] > 3:
@@ -64,7 +75,7 @@ class TableJudge:
                 known &= self._subsets_known(sets, 3, sets.shape[1])
         return known
 
-    def _table_known(self, questions: Indices) -> Bools:
+    def table_known(self, questions: Indices) -> Bools:
         if questions.shape[1] == 2:
             return np.zeros(len(questions), dtype=bool)
         k = np.array(self.evidence.cardinalities)[questions]

@@ -34,10 +34,11 @@ from privet.evidence.moments import (
 )
 from privet.evidence.plan import moment_lines
 from privet.independence.fisher_z import MomentJudge
-from privet.methods.basis import Basis, Replicas, on_scores
+from privet.independence.joint import JointMomentJudge
+from privet.methods.basis import Basis, Replicas, on_scores, on_tests
 from privet.methods.options import Settings
 from privet.methods.search import Search, check_order
-from privet.methods.sources.source import NUMERIC, TESTS_AND_SCORES, Source
+from privet.methods.sources.source import NUMERIC, TESTS_AND_SCORES, Source, by_site
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.moments import Locations
 from privet.schema.model import Schema
@@ -77,10 +78,27 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
 
 
 def basis(
-    _schema: Schema, releases: tuple[Release, ...], settings: Settings, _search: Search
+    _schema: Schema, releases: tuple[Release, ...], settings: Settings, search: Search
 ) -> Basis:
-    """Gaussian scores of as many rows as would know as much, and tests that know the noise."""
-    return _on(MomentEvidence.from_releases(releases), settings)
+    """Gaussian scores of as many rows as would know as much, and tests that know the noise. Of
+    several sites, tests alone: their columns may have different laws, so no score adds up."""
+    sites = tuple(MomentEvidence.from_releases(each) for each in by_site(releases))
+    return _on(sites[0], settings) if len(sites) == 1 else _on_sites(sites, settings, search)
+
+
+def _on_sites(sites: tuple[MomentEvidence, ...], settings: Settings, search: Search) -> Basis:
+    if search.needs == "weights":
+        raise MethodError(
+            f"{search.name} fits weights to one covariance, but this evidence has one for each of "
+            f"{len(sites)} sites; use moment-pc, moment-ges or another search that tests"
+        )
+    size = len(sites[0].names)
+    alpha = settings.level(size)
+
+    def stack(count: int, rng: np.random.Generator) -> JointMomentJudge:
+        return JointMomentJudge(tuple(site.replicas(count, rng) for site in sites), alpha)
+
+    return on_tests(JointMomentJudge(sites, alpha), stack, size)
 
 
 def _on(evidence: MomentEvidence, settings: Settings) -> Basis:

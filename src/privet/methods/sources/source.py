@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from privet.evidence.plan import Lines
@@ -48,3 +48,9 @@ class Source:
     delta: Callable[[Schema, Number], float] = usual_delta
     alpha: Callable[[int], float] = default_level
     plan: Lines | None = None
+
+
+def by_site(releases: Sequence[Release]) -> list[tuple[Release, ...]]:
+    """The releases of each site, in the order of their names; all, if none has a name."""
+    names = sorted({release.site for release in releases}) or [""]
+    return [tuple(one for one in releases if one.site == name) for name in names]

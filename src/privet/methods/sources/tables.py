@@ -30,12 +30,13 @@ from privet.evidence.planned_noise import pure_is_quieter, whole_is_quieter
 from privet.evidence.prior import default_level
 from privet.evidence.replicas import table_replicas
 from privet.evidence.tables import TableEvidence, components_query
+from privet.independence.joint import JointTableJudge
 from privet.independence.tables import TableJudge
 from privet.methods.basis import Basis, on_tests
 from privet.methods.method import USUAL_DELTA
 from privet.methods.options import Settings
 from privet.methods.search import Search
-from privet.methods.sources.source import ALL_KINDS, TESTS_AND_SCORES, Source
+from privet.methods.sources.source import ALL_KINDS, TESTS_AND_SCORES, Source, by_site
 from privet.privacy.ledger.conversion import Number
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import GRID, contrasts
@@ -43,6 +44,7 @@ from privet.privacy.queries.tables import Components, Tables
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.search.pc import WIDEST
+from privet.search.protocols import Judge
 from privet.search.skeleton import Skeleton, prune
 from privet.trust.curator import Curator
 
@@ -195,14 +197,19 @@ def _first_look(
 def basis(
     schema: Schema, releases: tuple[Release, ...], settings: Settings, _search: Search | None = None
 ) -> Basis:
-    """Bayes factors that know the noise."""
-    evidence = TableEvidence.from_releases(schema, schema.names, releases)
-    alpha = settings.level(len(schema.columns))
+    """Bayes factors that know the noise, of one site or of several together."""
+    alpha, size = settings.level(len(schema.columns)), len(schema.columns)
+    sites = tuple(
+        TableEvidence.from_releases(schema, schema.names, each) for each in by_site(releases)
+    )
 
-    def stack(count: int, rng: np.random.Generator) -> TableJudge:
-        return TableJudge(table_replicas(evidence, count, rng), alpha)
+    def judge(sites: tuple[TableEvidence, ...]) -> Judge:
+        return TableJudge(sites[0], alpha) if len(sites) == 1 else JointTableJudge(sites, alpha)
 
-    return on_tests(TableJudge(evidence, alpha), stack, len(schema.columns))
+    def stack(count: int, rng: np.random.Generator) -> Judge:
+        return judge(tuple(table_replicas(site, count, rng) for site in sites))
+
+    return on_tests(judge(sites), stack, size)
 
 
 SOURCE = Source(
