@@ -31,7 +31,6 @@ from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.ledger.conversion import budget_for, total_delta
 from privet.privacy.mechanisms import Exact, Gaussian, Laplace
 from privet.privacy.queries.base import Query, Rows
-from privet.privacy.queries.tables import Integers
 from privet.privacy.vault import Vault
 from privet.schema.model import Adjacency, Column, Schema
 from privet.trust.central import Central
