@@ -216,9 +216,14 @@ def drawn(name: str) -> dict[str, list[Any]]:
 
 
 def on_gaussian(method: str) -> Outcome:
+    return played(*gaussian(), method)
+
+
+@cache
+def gaussian() -> tuple[dict[str, list[float]], privet.Schema]:
     model = random_linear_gaussian(12, density=0.3, rng=np.random.default_rng(2))
     rows = model.sample(2 * ROWS, np.random.default_rng(3))
-    return played({n: values.tolist() for n, values in rows.items()}, model.schema(), method)
+    return {n: values.tolist() for n, values in rows.items()}, model.schema()
 
 
 def paired() -> Iterator[tuple[str, Case]]:
