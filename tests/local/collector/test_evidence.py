@@ -36,7 +36,7 @@ from privet.local.collector.tables import (
 from privet.local.device.blocks import Block
 from privet.local.device.protocol import Protocol
 from privet.privacy.queries.base import from_document, to_document
-from privet.privacy.queries.tables import Counts
+from privet.privacy.queries.tables import Tables
 from tests.helpers.asked import asked
 from tests.helpers.reports import Floats, releases, schema_of, shares, shown, tallies
 
@@ -309,7 +309,7 @@ def test_tables_and_numbers_are_not_mixed_up() -> None:
     with pytest.raises(EvidenceError, match="no reports of numbers"):
         LocalCorrelations.from_release(release)
     with pytest.raises(EvidenceError, match="no tables of reports"):
-        LocalEvidence.from_release(replace(release, query=Counts(("a",))))
+        LocalEvidence.from_release(replace(release, query=Tables((("a",),))))
 
 
 def test_tallies_are_drawn_by_the_law_of_the_reports() -> None:
