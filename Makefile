@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint pytest coverage clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Privet needs Python 3.11 or later; try make PYTHON=python3.12")'
@@ -28,8 +28,15 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint
+test: lint pytest
+
+pytest: $(VENV)/.installed-test
 	$(BIN)/python -m pytest
+
+# The same with every line counted, which takes longer.
+coverage: $(VENV)/.installed-test
+	$(BIN)/python -m pytest --cov --cov-report=
+	$(BIN)/python -m tests.helpers.reached
 
 clean:
 	rm -rf $(VENV) demo build dist src/*.egg-info

@@ -31,6 +31,7 @@ from privet.results.folder import FILES, Stage
 from privet.results.report import graph as html
 from privet.schema.model import Adjacency, Column, Schema
 from privet.trust.central import Central
+from tests.helpers.asked import asked
 
 NAMES = ("a", "b", "c")
 SCHEMA = Schema(
@@ -330,5 +331,7 @@ def test_without_privacy_nothing_is_measured_twice() -> None:
     columns = tuple(Column(name=n, kind="categorical", levels=("true", "false")) for n in names)
     for schema in (Schema(name="t", columns=columns), Schema(name="t", columns=columns[:3:2])):
         found = privet.discover(data, schema, private=False, method="pc")
-        sets = [members for one in found.evidence.releases for members in one.query.sets]
+        sets = [
+            members for one in found.evidence.releases for members in asked(one, Components).sets
+        ]
         assert len(set(sets)) == len(sets)

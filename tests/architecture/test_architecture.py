@@ -8,8 +8,13 @@ answers it in ``local/device/``.
 from __future__ import annotations
 
 import ast
+import importlib
+import importlib.util
+import pydoc
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -183,3 +188,53 @@ def test_every_proof_is_named_by_the_code_it_proves() -> None:
         assert page.name in source, f"no file names proofs/{page.name}"
         text = page.read_text(encoding="utf-8")
         assert "test_" in text, f"{page.name} names no test"
+
+
+def test_the_oldest_releases_are_those_that_are_allowed() -> None:
+    """``tests/oldest.txt`` holds what a user may have, at the lower bounds of pyproject.toml."""
+    root = ROOT.parent.parent
+    if not (root / "pyproject.toml").is_file():
+        pytest.skip("an installed package has no pyproject.toml beside it")
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    bounds: dict[str, set[str]] = {}
+    for needed in (
+        *project["dependencies"],
+        *(one for extra in project["optional-dependencies"].values() for one in extra),
+    ):
+        name, version = re.findall(r"^([\w-]+)(?:\[\w+\])?>=([\d.]+)", needed)[0]
+        bounds.setdefault(name, set()).add(version)
+    lines = (root / "tests" / "oldest.txt").read_text("utf-8").splitlines()
+    oldest = dict(line.split("==") for line in lines if not line.startswith("#"))
+    names = {re.split(r"[\[><=]", needed)[0] for needed in project["dependencies"]}
+    assert names <= set(oldest)
+    assert {name: {version} for name, version in oldest.items()} == {
+        name: bounds[name] for name in oldest
+    }
+
+
+DOTTED = re.compile(r"`(privet(?:\.\w+)+)`")
+IN_CODE = re.compile(r"``((?:[a-z_]+/)*[a-z_]+\.py)``")
+
+
+def test_code_that_documents_name_is_there() -> None:
+    """Modules and what is in them, by their full names in the documents and proofs."""
+    top = ROOT.parent.parent
+    pages = [*top.glob("*.md"), *(top / "docs").glob("*.md"), *(top / "proofs").glob("*.md")]
+    for page in pages:
+        for name in DOTTED.findall(page.read_text(encoding="utf-8")):
+            *before, last = name.split(".")
+            if importlib.util.find_spec(name) if _is_package(before) else None:
+                continue
+            owner = pydoc.locate(".".join(before))
+            assert owner is not None and hasattr(owner, last), f"{page.name}: there is no {name}"
+
+
+def _is_package(names: list[str]) -> bool:
+    return (ROOT.parent / Path(*names)).is_dir()
+
+
+def test_files_that_the_code_names_are_there() -> None:
+    for file in FILES:
+        for name in IN_CODE.findall((ROOT / file).read_text(encoding="utf-8")):
+            places = (ROOT / Path(file).parent, ROOT, ROOT.parent.parent)
+            assert any((place / name).exists() for place in places), f"{file} names {name}"

@@ -18,7 +18,7 @@ SITE = ("discover", "data.csv", "--schema", "schema.toml", "--epsilon", "300", "
 @pytest.fixture
 def files(home: Path, run: Run) -> list[str]:
     """What two sites have sent; each has a ledger of its own."""
-    found = []
+    found: list[str] = []
     for label in ("site-a", "site-b"):
         (home / "data.csv").write_text(rows(3000 + len(found)))
         result = run(*SITE, "--ledger", f"{label}.db", "--site", label, "--output", label)

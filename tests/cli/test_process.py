@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.patience import PATIENCE
+
 HEAVY = {
     "numpy",
     "scipy",
@@ -28,7 +30,7 @@ def privet(*argv: str, **options: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "privet", *argv],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         env={**os.environ, **options},
     )
 
@@ -47,7 +49,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed(code: str) -> None:
     """What ``privet --help`` and ``import privet`` take depends on this alone."""
     check = "import sys; print('LOADED', *{name.partition('.')[0] for name in sys.modules})"
     done = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{check}"], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", f"{code}\n{check}"], capture_output=True, text=True, timeout=PATIENCE
     )
     loaded = done.stdout.rpartition("LOADED")[2].split()
     assert "privet" in loaded, done.stderr
@@ -62,7 +64,9 @@ def test_the_functions_are_not_hidden_by_the_files_of_the_same_name() -> None:
         "assert all(map(callable, (privet.discover, privet.simulate, privet.draft)))\n"
         "assert privet.Discovery is Discovery and set(privet.__all__) <= set(dir(privet))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -87,7 +91,7 @@ def test_a_reader_that_stops_early_is_no_error(words: str) -> None:
         executable="/bin/bash",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert (done.returncode, done.stderr) == (0, "")
 

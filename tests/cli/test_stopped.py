@@ -15,6 +15,7 @@ import pytest
 from privet.cli.main import main
 from privet.privacy.ledger.book import Ledger
 from tests.helpers.garden import Ran, Run
+from tests.helpers.patience import PATIENCE
 
 # Runs a command in which one function, once it has done its work, says so and waits for ever.
 WAITING = """
@@ -74,7 +75,9 @@ def stopped(place: str, *argv: str) -> Ran:
     if line != "HERE\n":
         raise AssertionError(line + process.stderr.read())
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=120)  # its helpers hold the pipes: they are gone too
+    out, err = process.communicate(
+        timeout=PATIENCE
+    )  # its helpers hold the pipes: they are gone too
     return Ran(process.returncode, out, err)
 
 
@@ -190,5 +193,5 @@ def test_a_process_that_was_told_to_ignore_it_does(home: Path) -> None:
         "privet.cli.main.build_parser = build\n"
         "raise SystemExit(privet.cli.main.main(['--version']))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], timeout=60, env=dict(os.environ))
+    done = subprocess.run([sys.executable, "-c", code], timeout=PATIENCE, env=dict(os.environ))
     assert done.returncode == 0

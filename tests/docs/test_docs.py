@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import ast
+import configparser
 import contextlib
 import io
 import json
@@ -160,6 +162,27 @@ def methods_table() -> str | None:
     return written.getvalue().strip()
 
 
+def map_of_rooms() -> str:
+    """Every room in the order in which imports point down, in the words of its docstring."""
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / ".importlinter", "utf-8")
+    names = re.findall(r"[\w.]+", contracts["importlinter:contract:rooms"]["layers"])
+    lines = []
+    for path in (ROOT / "src" / name.replace(".", "/") for name in names):
+        files = sorted(path.rglob("__init__.py")) or [path.with_suffix(".py")]
+        for file in files:
+            shown = file.parent if file.name == "__init__.py" else file
+            lines.append([f"`{shown.relative_to(ROOT).as_posix()}`", said(file)])
+    return markdown(["where", "what"], lines)
+
+
+def said(file: Path) -> str:
+    """The first paragraph of a module's docstring."""
+    docstring = ast.get_docstring(ast.parse(file.read_text("utf-8")))
+    assert docstring, f"{file} has no docstring"
+    return " ".join(docstring.partition("\n\n")[0].split())
+
+
 def search_options() -> str | None:
     """Which option of a search may be what, and which methods use it."""
     from privet.methods.catalogue import available
@@ -302,6 +325,7 @@ def markdown(header: list[str], lines: list[list[str]]) -> str:
 HELPERS = {"common", "peers", "blas"}
 BENCHMARKS = sorted({path.stem for path in (ROOT / "bench").glob("*.py")} - HELPERS - {"papers"})
 GENERATED: dict[tuple[str, str], Callable[[], str | None]] = {
+    ("CONTRIBUTING.md", "map"): map_of_rooms,
     ("README.md", "methods"): methods_table,
     ("docs/guide.md", "options"): search_options,
     ("docs/pairs.md", "options"): pair_options,

@@ -19,6 +19,7 @@ from privet.networks import load
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.queries.tables import Components, Tables
 from privet.schema.model import Column, Schema
+from tests.helpers.asked import asked
 
 SMALL, LARGE = "cancer", "sachs"
 
@@ -100,7 +101,7 @@ def test_what_is_called_quieter_is() -> None:
         planned = unit_noise.of_whole(schema, r, c, 0.1)
         assert real == pytest.approx(planned, rel=0.01)  # discrete noise is a little quieter
     blurred = privet.discover(data, schema, epsilon=0.1, delta=1e-6, ledger=":memory:")
-    pairs = [r for r in blurred.evidence.releases if len(r.query.sets[0]) == 2]
+    pairs = [r for r in blurred.evidence.releases if len(asked(r, Components).sets[0]) == 2]
     quietest = min(release.variance for release in pairs) / 2**40  # two contrasts times 2^10 each
     assert quietest > planned
     assert unit_noise.pure_is_quieter(schema, 0.1, 1e-6)

@@ -11,6 +11,7 @@ import pytest
 
 from privet.files.scratch import PREFIX, held_folder, private_folder, sweep
 from privet.results.folder import Stage
+from tests.helpers.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks")
 
@@ -56,7 +57,7 @@ def start(code: str, *words: str) -> subprocess.Popen[str]:
 
 def killed(code: str, *words: str) -> None:
     process = start(code, *words)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == -9
 
 
@@ -80,7 +81,7 @@ def randomize(*words: str) -> subprocess.CompletedProcess[str]:
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 
@@ -113,7 +114,7 @@ def test_the_folder_of_a_living_run_stays(home: Path) -> None:
     (held,) = hidden(home)
     done = randomize("--output", "r.csv")
     assert done.returncode == 0 and done.stderr == "" and hidden(home) == [held]
-    living.communicate("go on\n", timeout=60)
+    living.communicate("go on\n", timeout=PATIENCE)
     assert living.returncode == 7
     assert held.name in randomize("--output", "r.csv", "--force").stderr and hidden(home) == []
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from privet.errors import SchemaError
-from privet.evidence.replicas import table_replicas
-from privet.evidence.tables import TableEvidence, _Layer
+from privet.evidence.tables import TableEvidence, _Layer, table_replicas
 from privet.graph.confidence import with_confidence
 from privet.graph.graph import Edge, Graph
 from privet.independence.tables import TableJudge

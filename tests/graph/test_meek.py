@@ -7,10 +7,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from privet.arrays import Bools
 from privet.errors import GraphError, KnowledgeError
 from privet.graph import Knowledge
 from privet.graph.meek import (
-    Matrix,
     apply_knowledge,
     cpdag,
     extension,
@@ -23,30 +23,28 @@ from tests.helpers.cpdags import is_valid_cpdag
 NAMES = "abcd"
 
 
-def arrows(size: int, *pairs: tuple[int, int]) -> Matrix:
+def arrows(size: int, *pairs: tuple[int, int]) -> Bools:
     A = np.zeros((size, size), dtype=np.bool_)
     for i, j in pairs:
         A[i, j] = True
     return A
 
 
-def lines(size: int, *pairs: tuple[int, int]) -> Matrix:
+def lines(size: int, *pairs: tuple[int, int]) -> Bools:
     return arrows(size, *pairs) | arrows(size, *pairs).T
 
 
-def random_dag(rng: np.random.Generator, size: int, density: float) -> Matrix:
+def random_dag(rng: np.random.Generator, size: int, density: float) -> Bools:
     order = rng.permutation(size)
     return np.triu(rng.random((size, size)) < density, 1)[np.ix_(order, order)]
 
 
-def test_there_are_543_dags_in_185_classes(
-    dags4: list[Matrix], classes4: list[list[Matrix]]
-) -> None:
+def test_there_are_543_dags_in_185_classes(dags4: list[Bools], classes4: list[list[Bools]]) -> None:
     assert (len(dags4), len(classes4)) == (543, 185)
 
 
 def test_the_cpdag_has_an_arrow_just_where_the_whole_class_agrees(
-    classes4: list[list[Matrix]],
+    classes4: list[list[Bools]],
 ) -> None:
     for members in classes4:
         union = np.any(members, axis=0)
@@ -54,7 +52,7 @@ def test_the_cpdag_has_an_arrow_just_where_the_whole_class_agrees(
             assert np.array_equal(cpdag(dag), union)
 
 
-def test_an_extension_is_in_the_class_and_a_cpdag_is_valid(classes4: list[list[Matrix]]) -> None:
+def test_an_extension_is_in_the_class_and_a_cpdag_is_valid(classes4: list[list[Bools]]) -> None:
     for members in classes4:
         found = cpdag(members[0])
         dag = extension(found)
@@ -64,7 +62,7 @@ def test_an_extension_is_in_the_class_and_a_cpdag_is_valid(classes4: list[list[M
         assert vstructures(dag) == vstructures(members[0])
 
 
-def test_only_cpdags_pass_as_cpdags(classes4: list[list[Matrix]]) -> None:
+def test_only_cpdags_pass_as_cpdags(classes4: list[list[Bools]]) -> None:
     valid = {np.any(members, axis=0).tobytes() for members in classes4}
     pairs = list(combinations(range(4), 2))
     for code in range(4 ** len(pairs)):
@@ -75,7 +73,7 @@ def test_only_cpdags_pass_as_cpdags(classes4: list[list[Matrix]]) -> None:
         assert is_valid_cpdag(A) == (A.tobytes() in valid)
 
 
-def test_an_extension_exists_just_if_brute_force_finds_one(dags4: list[Matrix]) -> None:
+def test_an_extension_exists_just_if_brute_force_finds_one(dags4: list[Bools]) -> None:
     """On every graph with the square a-b-d-c as its skeleton."""
     pairs = [(0, 1), (0, 2), (1, 3), (2, 3)]
     for code in range(3 ** len(pairs)):
@@ -95,7 +93,7 @@ def test_an_extension_exists_just_if_brute_force_finds_one(dags4: list[Matrix]) 
         assert found is None or any(np.array_equal(found, dag) for dag in fits)
 
 
-def test_meek_with_knowledge_is_sound_and_complete(classes4: list[list[Matrix]]) -> None:
+def test_meek_with_knowledge_is_sound_and_complete(classes4: list[list[Bools]]) -> None:
     """Two wanted arrows: exactly what all DAGs of the class with them share, or a refusal."""
     for members in classes4:
         union = np.any(members, axis=0)
@@ -121,7 +119,7 @@ def test_meek_with_knowledge_is_sound_and_complete(classes4: list[list[Matrix]])
         (arrows(4, (3, 2), (2, 1)) | lines(4, (0, 1), (0, 2), (0, 3)), (0, 1)),
     ],
 )
-def test_each_rule_of_meek(before: Matrix, implied: tuple[int, int]) -> None:
+def test_each_rule_of_meek(before: Bools, implied: tuple[int, int]) -> None:
     after = meek(before)
     assert after[implied] and not after[implied[::-1]]
 
@@ -180,7 +178,7 @@ def test_empty_matrices() -> None:
         (arrows(2), Knowledge(required=frozenset({("a", "b")})), "does not join the two"),
     ],
 )
-def test_knowledge_against_the_graph_is_refused(A: Matrix, knowledge: Knowledge, text: str) -> None:
+def test_knowledge_against_the_graph_is_refused(A: Bools, knowledge: Knowledge, text: str) -> None:
     with pytest.raises(KnowledgeError, match=text):
         apply_knowledge(A, NAMES, knowledge)
 

@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from privet.arrays import Floats
+from privet.arrays import Bools, Floats
 from privet.errors import GraphError
 from privet.graph import Edge, Graph, compare
-from privet.graph.metrics import Matrix, structural_intervention_distance
+from privet.graph.metrics import structural_intervention_distance
 
 
 def dag(nodes: str, *pairs: str) -> Graph:
@@ -92,7 +92,7 @@ def test_the_example_of_peters_and_buhlmann() -> None:
     assert structural_intervention_distance(truth, dag("xzabc", "zx", *effects)) == 8
 
 
-def random_tables(rng: np.random.Generator, A: Matrix) -> list[Floats]:
+def random_tables(rng: np.random.Generator, A: Bools) -> list[Floats]:
     """p(node = 1 | parents) for each setting of all binary nodes."""
     size = len(A)
     chance = [rng.uniform(0.05, 0.95, size=(2,) * int(A[:, v].sum())) for v in range(size)]
@@ -110,7 +110,7 @@ def marginal(joint: Floats, keep: set[int]) -> Floats:
     return joint.sum(axis=tuple(v for v in range(joint.ndim) if v not in keep), keepdims=True)
 
 
-def false_effects(truth: Matrix, found: Matrix, rng: np.random.Generator) -> int:
+def false_effects(truth: Bools, found: Bools, rng: np.random.Generator) -> int:
     """Pairs whose effect comes out wrong by the adjustment formula, on one random distribution."""
     factors = random_tables(rng, truth)
     joint, size, wrong = np.prod(factors, axis=0), len(truth), 0
@@ -130,20 +130,20 @@ def false_effects(truth: Matrix, found: Matrix, rng: np.random.Generator) -> int
     return wrong
 
 
-def distance(truth: Matrix, found: Matrix) -> int:
+def distance(truth: Bools, found: Bools) -> int:
     names = "abcd"[: len(truth)]
     return structural_intervention_distance(
         Graph.from_matrix(names, truth, "dag"), Graph.from_matrix(names, found, "dag")
     )
 
 
-def test_intervention_distance_on_all_pairs_of_three_nodes(dags3: list[Matrix]) -> None:
+def test_intervention_distance_on_all_pairs_of_three_nodes(dags3: list[Bools]) -> None:
     rng = np.random.default_rng(4)
     for truth, found in product(dags3, repeat=2):
         assert distance(truth, found) == false_effects(truth, found, rng)
 
 
-def test_intervention_distance_on_random_pairs_of_four_nodes(dags4: list[Matrix]) -> None:
+def test_intervention_distance_on_random_pairs_of_four_nodes(dags4: list[Bools]) -> None:
     rng = np.random.default_rng(5)
     for _ in range(400):
         truth, found = (dags4[at] for at in rng.integers(len(dags4), size=2))

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from privet.local.collector.counts import LeftOut, Tally, as_release, largest_set
+from privet.local.collector.counts import LeftOut, Reported, Tally, as_release, largest_set
 from privet.local.collector.tables import LocalEvidence
 from privet.local.device.blocks import codes_of, make
 from privet.local.device.protocol import Protocol
 from privet.privacy.queries.base import Release
 from privet.schema.model import Column, Schema
+from tests.helpers.asked import asked
 
 Floats = NDArray[np.float64]
 
@@ -87,7 +88,7 @@ def stack(found: list[Release]) -> LocalEvidence:
     """Collections of reports as one stack of evidence, each with errors of its own; for laws that
     do not look at reports."""
     first = replace(LocalEvidence.from_release(found[0]), plain=None)
-    tables = [release.query.tables(release.values) for release in found]
+    tables = [asked(release, Reported).tables(release.values) for release in found]
     layers = {}
     for size, layer in first.layers.items():
         sets = [tuple(members) for members in layer.members.tolist()]

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.evidence.tables import Floats, TableEvidence, _Layer
+from privet.arrays import Floats
+from privet.evidence.tables import TableEvidence, _Layer
 from privet.privacy.queries.contrasts import contrasts
 
 Noise = Mapping[int, float]  # variance of each number of a component, by order

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 import privet
 from privet.cli.main import main
 from privet.errors import EvidenceError, MethodError
-from privet.evidence.exact_tables import CountedTables
+from privet.evidence.exact_tables import ExactTables
 from privet.evidence.tables import TableEvidence, components_query
 from privet.independence import chi2
 from privet.independence import exact_tables as counted
-from privet.independence.exact_tables import CountedJudge
+from privet.independence.exact_tables import ExactTableJudge
 from privet.independence.tables import TableJudge
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.tables import Components
@@ -101,7 +101,7 @@ def test_counted_tables_give_the_test_that_interactions_give(seed: int, sizes: l
     assert (new.freedom == old.freedom).all()
 
 
-def exact(counts: NDArray[np.int64]) -> tuple[Schema, TableEvidence, CountedTables]:
+def exact(counts: NDArray[np.int64]) -> tuple[Schema, TableEvidence, ExactTables]:
     """A schema, all interactions of up to three columns, and a source of tables."""
     names = [f"v{i}" for i in range(counts.ndim)]
     cells = [
@@ -119,12 +119,12 @@ def exact(counts: NDArray[np.int64]) -> tuple[Schema, TableEvidence, CountedTabl
         sets = list(combinations(range(counts.ndim), order))
         releases.append(curator.exact(components_query(schema.names, sets)))
     evidence = TableEvidence.from_releases(schema, schema.names, releases)
-    return schema, evidence, CountedTables.from_releases(schema, (), curator.exact)
+    return schema, evidence, ExactTables.from_releases(schema, (), curator.exact)
 
 
 def test_a_table_that_is_too_wide_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     _, evidence, tables = exact(np.full((2, 2, 2, 2, 3), 5))
-    judge = CountedJudge(evidence, tables, TableJudge(evidence, 0.1))
+    judge = ExactTableJudge(evidence, tables, TableJudge(evidence, 0.1))
     question = np.array([[0, 1, 2, 3, 4]], dtype=np.intp)
     assert judge.margins(question)[0] < 0
     cells = tables.cells()
@@ -172,7 +172,7 @@ def test_replicas_doubt_a_separation_as_they_should() -> None:
     assert tested.statistic.shape == (10_000, 1)
     # a chi-square with 1 degree of freedom: its mean is within 5 standard errors (1e-6)
     assert abs(tested.statistic.mean() - 1) < 5 * np.sqrt(2 / 10_000)
-    assert CountedJudge(evidence, tables, few).margins(question)[0] < 0
+    assert ExactTableJudge(evidence, tables, few).margins(question)[0] < 0
 
 
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

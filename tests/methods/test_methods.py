@@ -16,7 +16,7 @@ import pytest
 import privet
 from privet.api.discover import measure, search
 from privet.errors import EvidenceError, KnowledgeError, MethodError, SchemaError
-from privet.evidence.exact_tables import CountedTables
+from privet.evidence.exact_tables import ExactTables
 from privet.graph.agreement import agreement
 from privet.graph.graph import Edge, Graph
 from privet.graph.knowledge import Knowledge
@@ -363,9 +363,9 @@ def test_noisy_tables_are_not_taken_for_exact_ones() -> None:
     query = Tables((("asia", "tub"),))
     values = np.array([1, 2, 3, 4])
     noisy = Release(query=query, values=values, variance=4.0, mechanism="Gaussian(rho=1)")
-    assert CountedTables.from_releases(schema, [noisy]).releases() == ()
+    assert ExactTables.from_releases(schema, [noisy]).releases() == ()
     exact = replace(noisy, variance=0.0, mechanism="Exact()")
-    assert len(CountedTables.from_releases(schema, [exact]).releases()) == 1
+    assert len(ExactTables.from_releases(schema, [exact]).releases()) == 1
 
 
 @pytest.mark.parametrize("damage", ["order", "counts", "promise"])

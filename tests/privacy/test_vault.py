@@ -23,7 +23,8 @@ from privet.privacy.engines.encode import UNREADABLE, Encoder
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
-from privet.privacy.queries.tables import Counts
+from privet.privacy.queries.base import Query
+from privet.privacy.queries.tables import Tables
 from privet.privacy.vault import Vault
 from privet.schema.model import Column, Schema
 
@@ -40,7 +41,7 @@ ONE = Fraction(1)
 
 
 @dataclass(frozen=True)
-class Watched:
+class Watched(Query):
     """A query that says when it is checked and computed."""
 
     events: list[str]
@@ -156,7 +157,7 @@ def test_without_a_run_only_exact_answers_come_out(name: str, events: list[str])
     with pytest.raises(BudgetError, match="exact"):
         door(name, vault, Watched(events))
     assert events == ["check"]
-    release = vault.release(Counts(("a", "b")), Exact())
+    release = vault.release(Tables((("a", "b"),)), Exact())
     assert release.values.tolist() == [10, 0, 0, 0, 0, 20] and release.variance == 0
 
 
@@ -208,19 +209,19 @@ def test_a_budget_buys_no_exact_answer(run: Run, events: list[str]) -> None:
     vault = Vault(DATA, SCHEMA, run)
     assert vault.private
     with pytest.raises(BudgetError, match="not private"):
-        vault.release(Counts(("a",)), Exact())
+        vault.release(Tables((("a",),)), Exact())
     assert events == [] and run.spent == 0
 
 
 def test_gaussian_noise_needs_delta(ledger: Ledger, events: list[str]) -> None:
     pure = ledger.begin("people", epsilon=1, delta=0, method="test", unit=SCHEMA.unit)
     with pytest.raises(BudgetError, match="delta"):
-        Vault(DATA, SCHEMA, pure).release(Counts(("a",)), Gaussian(rho=ONE))
+        Vault(DATA, SCHEMA, pure).release(Tables((("a",),)), Gaussian(rho=ONE))
     assert events == []
 
 
 def test_a_release_is_near_the_truth_and_carries_its_noise(run: Run) -> None:
-    release = Vault(DATA, SCHEMA, run).release(Counts(("a", "b")), Gaussian(rho=Fraction(1, 2)))
+    release = Vault(DATA, SCHEMA, run).release(Tables((("a", "b"),)), Gaussian(rho=Fraction(1, 2)))
     assert release.values.dtype == np.int64 and release.variance == pytest.approx(1, rel=0.01)
     moved = np.abs(release.values - [10, 0, 0, 0, 0, 20])
     assert moved.max() <= 6  # six standard deviations; false alarm below 1e-7
@@ -228,7 +229,7 @@ def test_a_release_is_near_the_truth_and_carries_its_noise(run: Run) -> None:
 
 def test_select_finds_a_clear_winner(run: Run) -> None:
     table = {"a": ["yes"] * 500, "b": ["y"] * 500}  # wrong with probability below 5 exp(-250)
-    assert Vault(table, SCHEMA, run).select(Counts(("a", "b")), Select(epsilon=ONE)) == 4
+    assert Vault(table, SCHEMA, run).select(Tables((("a", "b"),)), Select(epsilon=ONE)) == 4
 
 
 def test_the_sieve_is_lazy_charged_once_and_stops(run: Run, events: list[str]) -> None:
@@ -263,12 +264,12 @@ def test_a_sieve_refuses_a_larger_sensitivity_and_a_table(run: Run, events: list
         list(vault.sieve(mixed, AboveThreshold(epsilon=ONE), 9**9))
     assert events.count("compute") == 1
     with pytest.raises(SchemaError, match="size 1"):
-        list(vault.sieve([Counts(("a",))], AboveThreshold(epsilon=ONE), 0))
+        list(vault.sieve([Tables((("a",),))], AboveThreshold(epsilon=ONE), 0))
 
 
 def test_nothing_public_shows_a_row(run: Run) -> None:
     vault = Vault(DATA, SCHEMA, run)
-    vault.release(Counts(("a", "b")), Gaussian(rho=ONE))
+    vault.release(Tables((("a", "b"),)), Gaussian(rho=ONE))
     assert repr(vault) == str(vault) == "Vault('people')"
     shown = {name for name in dir(vault) if not name.startswith("_")}
     assert shown == {"schema", "private", "release", "select", "sieve", "tested", "sample"}
@@ -285,7 +286,7 @@ def test_a_file_that_vanishes_gives_a_constant_error(run: Run, tmp_path: Path) -
     vault = Vault(path, SCHEMA, run)
     path.unlink()
     with pytest.raises(DataError) as caught:
-        vault.release(Counts(("a",)), Gaussian(rho=ONE))
+        vault.release(Tables((("a",),)), Gaussian(rho=ONE))
     assert str(caught.value) == UNREADABLE
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
     assert run.spent == 1  # the charge stays
@@ -299,7 +300,7 @@ def test_running_out_of_memory_gives_the_same_error(
 
     monkeypatch.setattr(Encoder, "rows", full)
     with pytest.raises(DataError) as caught:
-        Vault(DATA, SCHEMA, run).release(Counts(("a",)), Gaussian(rho=ONE))
+        Vault(DATA, SCHEMA, run).release(Tables((("a",),)), Gaussian(rho=ONE))
     assert str(caught.value) == UNREADABLE
 
 
@@ -323,12 +324,12 @@ def test_one_more_row_adds_exactly_its_own_count(
 
     def exact(rows: list[tuple[Any, Any]]) -> Any:
         data = {"a": [r[0] for r in rows], "b": [r[1] for r in rows]}
-        return Vault(data, schema, None).release(Counts(("a", "b")), Exact()).values
+        return Vault(data, schema, None).release(Tables((("a", "b"),)), Exact()).values
 
     moved = exact([*table, row]) - exact(table)
     assert moved.tolist() == exact([row]).tolist()
     assert moved.sum() == 1 or (missing == "drop" and moved.sum() == 0)
-    assert np.abs(moved).sum() <= Counts(("a", "b")).l1(schema)
+    assert np.abs(moved).sum() <= Tables((("a", "b"),)).l1(schema)
 
 
 # --- the numbers that the noise is added to are exact ------------------------------------------

@@ -15,7 +15,7 @@ from privet.errors import EvidenceError
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import Gaussian, Laplace
 from privet.privacy.queries.base import Release
-from privet.privacy.queries.tables import Counts
+from privet.privacy.queries.tables import Tables
 from privet.privacy.vault import Vault
 from privet.results import certificate as certificates
 from privet.results.certificate import Certificate
@@ -45,7 +45,7 @@ def certify(
         for share in (Fraction(1, 4), Fraction(1, 2)):
             price = run.budget * share
             mechanism = Gaussian(rho=price) if delta else Laplace(epsilon=price)
-            releases.append(vault.release(Counts(("a", "b")), mechanism))
+            releases.append(vault.release(Tables((("a", "b"),)), mechanism))
     account = ledger.account(schema.name)
     assert account is not None
     made = certificates.of_run(
@@ -130,7 +130,7 @@ def test_extreme_budgets_have_a_text(epsilon: float) -> None:
 
 def test_without_privacy_nothing_is_promised() -> None:
     exact = Release(
-        query=Counts(("a",)), values=np.array([1, 2]), variance=0.0, mechanism="Exact()"
+        query=Tables((("a",),)), values=np.array([1, 2]), variance=0.0, mechanism="Exact()"
     )
     found = certificates.without_privacy(SCHEMA, "pc", [exact])
     assert not found.private and found["epsilon"] is None and found["spent"] is None

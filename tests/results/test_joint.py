@@ -12,6 +12,7 @@ import pytest
 
 import privet
 from privet.errors import EvidenceError, PrivetError
+from privet.evidence.tables import TableEvidence
 from privet.graph.knowledge import Knowledge
 from privet.privacy.ledger.conversion import epsilon_for, rho_for
 from privet.privacy.queries.tables import Components
@@ -120,8 +121,12 @@ def test_a_whole_table_with_public_rows_keeps_them_exact() -> None:
     known = hospital("fixed", patients(7, 900), public_rows(SCHEMA, 900), delta=0.0).evidence
     other = hospital("other", delta=0.0).evidence
     saved = combined([Sent(origin="x", saved=s) for s in (known, other)])
-    rows = [r for r in saved.releases if r.site == "fixed" and r.query == Components(((),))]
-    assert [(r.values.tolist(), r.variance) for r in rows] == [([900], 0.0)]
+    own = [release for release in saved.releases if release.site == "fixed"]
+    evidence = TableEvidence.from_releases(saved.schema, NAMES, own)
+    assert (evidence.rows, evidence.rows_variance) == (900, 0.0)
+    alone = TableEvidence.from_releases(known.schema, NAMES, known.releases)
+    for order, layer in alone.layers.items():
+        assert (evidence.layers[order].values == layer.values).all()
 
 
 def test_what_sites_asked_about_pairs_is_left_out() -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import multivariate_t
 
 from privet.errors import EvidenceError
-from privet.evidence.exact_tables import CountedTables
+from privet.evidence.exact_tables import ExactTables
 from privet.evidence.moments import MomentEvidence
 from privet.evidence.tables import TableEvidence
 from privet.graph.knowledge import Knowledge
@@ -57,7 +57,7 @@ def rows_of(seed: int, count: int = 300) -> Codes:
 
 def counted(
     codes: Codes, levels: tuple[int, ...] = LEVELS, asked: list[Tables] | None = None
-) -> CountedTables:
+) -> ExactTables:
     names = tuple("abcdefghijklmnopqrstuvwxyz"[: len(levels)])
 
     def source(query: Tables) -> Release:
@@ -71,7 +71,7 @@ def counted(
             parts.append(table.ravel())
         return Release(query=query, values=np.concatenate(parts), variance=0.0, mechanism="Exact()")
 
-    return CountedTables(names, levels, source)
+    return ExactTables(names, levels, source)
 
 
 def schema_of(levels: tuple[int, ...] = LEVELS) -> Schema:
@@ -387,7 +387,7 @@ def test_recorded_tables_may_name_their_columns_in_any_order() -> None:
     release = Release(
         query=Tables((("d", "b"),)), values=table.ravel(), variance=0.0, mechanism="Exact()"
     )
-    again = CountedTables.from_releases(schema_of(), [release])
+    again = ExactTables.from_releases(schema_of(), [release])
     assert (again.tables(indices((1, 3)))[0] == table.T).all()
     assert (again.tables(indices((3,)))[0] == table.sum(axis=1)).all()
 
@@ -399,7 +399,7 @@ def test_what_was_counted_can_be_saved_and_searched_again(tmp_path: Path) -> Non
     saved = Saved(schema=schema, releases=tables.releases(), certificate={"private": False})
     (tmp_path / "evidence.json").write_text(evidence_file.to_json(saved))
     loaded = evidence_file.load(tmp_path / "evidence.json")
-    again = CountedTables.from_releases(loaded.schema, loaded.releases)
+    again = ExactTables.from_releases(loaded.schema, loaded.releases)
     assert (bdeu(again).local(3, indices((0, 1), (1, 2))) == before).all()
     with pytest.raises(EvidenceError, match="table of a, b, c, d was never counted"):
         bdeu(again).local(3, indices((0, 1, 2)))

@@ -6,10 +6,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from privet.arrays import Bools
 from privet.graph.meek import cpdag
 from privet.search.colliders import orient, unshielded
 from privet.search.pc import arrows, skeleton
-from privet.search.skeleton import Bools
 from tests.helpers.population import sample, sampled
 from tests.search.test_pc import Oracle, no_knowledge, random_dag, rng_of
 

@@ -24,7 +24,7 @@ from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.mechanisms import Laplace
-from privet.privacy.queries.tables import Counts
+from privet.privacy.queries.tables import Tables
 from privet.privacy.vault import Vault
 from privet.schema.model import Adjacency, Column, Schema
 from privet.trust.central import Central
@@ -63,7 +63,7 @@ def answer(ones: int, epsilon: float, rate: float) -> int:
     """The noisy number of ones, from a sample, for the whole inner budget."""
     run = begin(epsilon)
     curator = sample(Central(vault=Encoded(ones, run), run=run), rate)
-    return int(curator.release(Counts(("a",)), Fraction(1)).values[1])
+    return int(curator.release(Tables((("a",),)), Fraction(1)).values[1])
 
 
 def law(ones: int, epsilon: float, rate: Fraction) -> dict[int, float]:
@@ -139,7 +139,7 @@ def test_one_sample_serves_the_whole_run() -> None:
     for _ in range(40):
         curator = sample(Central.open(table(400, 600), SCHEMA, begin(1e6)), 0.25)
         first, second = (
-            curator.release(Counts(("a",)), Fraction(1, 2)).values.tolist() for _ in range(2)
+            curator.release(Tables((("a",),)), Fraction(1, 2)).values.tolist() for _ in range(2)
         )
         assert first == second
         seen.append(sum(first))
@@ -170,19 +170,19 @@ def test_the_whole_budget_is_charged_before_a_row_is_read(
     curator = sample(Central.open(table(5), SCHEMA, outer), 0.5)
     assert events == ["charge"] and outer.left == 0
     assert outer.entries[0].what == "a run on a secret sample of 0.5 of the rows"
-    curator.release(Counts(("a",)), Fraction(1, 2))
+    curator.release(Tables((("a",),)), Fraction(1, 2))
     assert events == ["charge", "charge", "read", "draw"]
-    curator.release(Counts(("b",)), Fraction(1, 2))
+    curator.release(Tables((("b",),)), Fraction(1, 2))
     assert events[4:] == ["charge"] and curator.left == 0
     with pytest.raises(BudgetError, match="left"):
-        curator.release(Counts(("b",)), Fraction(1, 1000))
+        curator.release(Tables((("b",),)), Fraction(1, 1000))
     assert events[5:] == []
 
 
 def test_a_run_that_has_spent_amplifies_what_it_has_left() -> None:
     outer = begin(1.0)
     curator = Central.open(table(5), SCHEMA, outer)
-    curator.release(Counts(("a",)), Fraction(3, 4))
+    curator.release(Tables((("a",),)), Fraction(3, 4))
     inner = sample(curator, 0.5)
     assert outer.left == 0 and inner.run is not None
     assert inner.run.budget == amplified(Fraction(1, 4), Fraction(1, 2))

@@ -22,7 +22,7 @@ Members = tuple[int, ...]
 Source = Callable[[Tables], Release]
 
 
-class CountedTables:
+class ExactTables:
     """Tables of column sets. ``source`` counts those that are missing (None: nobody does)."""
 
     def __init__(
@@ -38,8 +38,8 @@ class CountedTables:
     @staticmethod
     def from_releases(
         schema: Schema, releases: Iterable[Release], source: Source | None = None
-    ) -> CountedTables:
-        counted = CountedTables(
+    ) -> ExactTables:
+        counted = ExactTables(
             schema.names, tuple(column.cardinality for column in schema.columns), source
         )
         for release in releases:

@@ -13,7 +13,7 @@ import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
 from privet.errors import MethodError
-from privet.evidence.exact_tables import CountedTables
+from privet.evidence.exact_tables import ExactTables
 from privet.evidence.tables import TableEvidence
 from privet.independence import chi2
 from privet.independence.tables import TableJudge
@@ -26,7 +26,7 @@ MOST_CELLS = 1 << 24  # of all tables that one search counts, since they are kep
 
 
 @dataclass(frozen=True)
-class CountedJudge:
+class ExactTableJudge:
     """Answers questions (x, y, *Z). ``few`` answers those with few given columns; it may be about
     a stack of replicas of ``evidence``, and then ``rng`` draws those of the others.
 
@@ -34,7 +34,7 @@ class CountedJudge:
     """
 
     evidence: TableEvidence
-    counted: CountedTables
+    counted: ExactTables
     few: TableJudge
     rng: np.random.Generator | None = None
 

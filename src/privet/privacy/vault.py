@@ -3,9 +3,7 @@
 Each door does the same five things in the same order: check the question against the schema, charge
 the ledger (which may refuse), compute the answer in whole numbers, blur it, hand it out. Rows are
 read after the first charge and never leave: no attribute, text, copy or pickle of a vault shows
-them, and no error depends on a cell. What is promised about a person's rows rests on this file,
-``privacy/queries/tables.py``, ``privacy/mechanisms.py``, ``privacy/ledger/book.py`` and
-``engines/``.
+them, and no error depends on a cell. What is promised about a person's rows rests on this folder.
 
 The data set is the table as parsed, and a record is a parsed row (see
 ``privacy/engines/source.py``).

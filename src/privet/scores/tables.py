@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from privet.arrays import Floats, Indices
-from privet.evidence.exact_tables import CountedTables
+from privet.evidence.exact_tables import ExactTables
 from privet.scores.families import Families
 
 # A wider table is never worth it. An arrow that completes a table of c cells gains at most
@@ -31,7 +31,7 @@ MOST_CELLS = 10**5
 SAMPLE_SIZE = 10.0
 
 
-def bic(tables: CountedTables, penalty: float = 1.0) -> Families:
+def bic(tables: ExactTables, penalty: float = 1.0) -> Families:
     """Above 1, ``penalty`` keeps fewer edges; below, more."""
 
     def worth(counts: Floats) -> Floats:
@@ -43,7 +43,7 @@ def bic(tables: CountedTables, penalty: float = 1.0) -> Families:
     return Families(_by_shape(tables, worth))
 
 
-def bdeu(tables: CountedTables, sample_size: float = SAMPLE_SIZE) -> Families:
+def bdeu(tables: ExactTables, sample_size: float = SAMPLE_SIZE) -> Families:
     def worth(counts: Floats) -> Floats:
         prior, rows = sample_size / counts.shape[1], counts.sum(axis=1)
         cells = (gammaln(counts + prior) - gammaln(prior)).sum(axis=1)
@@ -53,7 +53,7 @@ def bdeu(tables: CountedTables, sample_size: float = SAMPLE_SIZE) -> Families:
 
 
 def _by_shape(
-    tables: CountedTables, worth: Callable[[Floats], Floats]
+    tables: ExactTables, worth: Callable[[Floats], Floats]
 ) -> Callable[[Indices], Floats]:
     """The worth of sets, from that of stacks of flat tables with as many cells."""
     levels = np.array(tables.cardinalities, dtype=np.float64)

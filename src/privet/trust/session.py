@@ -1,7 +1,7 @@
 """A run on one table, from the reservation of its budget to its statement.
 
-What is public is checked before a session begins. It reserves the budget on disk, gives curators
-that spend it, and gives back what was not spent, whatever happens.
+What is public is checked before a session begins. As a context manager it reserves the budget on
+disk, gives curators that spend it, and gives back what was not spent, whatever happens.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from privet.errors import NOTE
-from privet.privacy.ledger.book import Ledger
+from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.ledger.conversion import Number
 from privet.schema.model import Schema
 from privet.trust import statement
@@ -38,22 +38,30 @@ class Session:
     ) -> None:
         without_privacy(data, schema)  # holds the header against the schema; reads no row
         self._data, self._schema, self._book = data, schema, opened(ledger)
-        self._run = self._book.begin(
-            schema.name,
-            epsilon=epsilon,
-            delta=delta,
-            method=method,
-            unit=schema.unit,
-            test_delta=test_delta,
-        )
+        self._budget = {"epsilon": epsilon, "delta": delta, "test_delta": test_delta}
+        self._method = method
+        self._begun: Run | None = None
+
+    @property
+    def _run(self) -> Run:
+        assert self._begun is not None  # all below is asked of a session that was entered
+        return self._begun
 
     def curator(self, part: Fraction = Fraction(1)) -> Central:
         """Pays with shares of this part of the budget."""
         return Central.open(self._data, self._schema, self._run, part)
 
     def __enter__(self) -> Self:
-        self._run.__enter__()
-        return self
+        """Reserves the budget here, not before: what stops the program from now on finds either
+        nothing reserved or somebody who gives it back."""
+        name, unit = self._schema.name, self._schema.unit
+        try:
+            self._begun = self._book.begin(name, method=self._method, unit=unit, **self._budget)
+            return self
+        except BaseException:
+            if self._begun is not None:
+                self._begun.close()
+            raise
 
     def __exit__(
         self,

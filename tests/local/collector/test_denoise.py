@@ -17,13 +17,14 @@ from privet.local.collector import denoise as ibu
 from privet.local.collector import independence as report_tests
 from privet.local.collector.collect import collect
 from privet.local.collector.collect import views as file_views
-from privet.local.collector.counts import LeftOut, Tally, as_release
+from privet.local.collector.counts import LeftOut, Reported, Tally, as_release
 from privet.local.collector.denoise import CLOSE, denoised, steps, views
 from privet.local.collector.minimum_chi2 import minimum_chi2
 from privet.local.collector.tables import LocalEvidence
 from privet.local.collector.tally import tallies_of
 from privet.local.device.blocks import cell, codes_of, make
 from privet.schema.model import Column, Schema
+from tests.helpers.asked import asked
 
 MANY = 1 << 50  # people of whom expected reports are counted: rounding is then nothing
 FALSE_ALARM = 1e-6
@@ -161,7 +162,9 @@ def test_reports_in_memory_are_counted_as_those_in_files_are(name: str) -> None:
     rows = codes_of(np.arange(2000) % prod(sizes), sizes)
     reports = Randomizer(protocol).report_codes(rows)
     collected = collect({"protocol": [protocol.id] * 2000, **reports}, protocol)
-    ours = as_release(protocol, tallies_of(protocol, reports), LeftOut(), collected.query.largest)
+    ours = as_release(
+        protocol, tallies_of(protocol, reports), LeftOut(), asked(collected, Reported).largest
+    )
     assert ours.query == collected.query and (ours.values == collected.values).all()
 
 

@@ -16,6 +16,7 @@ from privet.local.collector import independence as ci
 from privet.local.collector.correlations import LocalCorrelations, tetrachoric
 from privet.local.collector.counts import (
     LeftOut,
+    Reported,
     Tally,
     as_release,
     centred,
@@ -35,6 +36,8 @@ from privet.local.collector.tables import (
 from privet.local.device.blocks import Block
 from privet.local.device.protocol import Protocol
 from privet.privacy.queries.base import from_document, to_document
+from privet.privacy.queries.tables import Tables
+from tests.helpers.asked import asked
 from tests.helpers.reports import Floats, releases, schema_of, shares, shown, tallies
 
 SIZES = (2, 3, 2, 4)
@@ -86,7 +89,7 @@ def test_what_is_estimated_is_the_truth_on_average(name: str, epsilon: float) ->
     protocol, joint = protocol_of(name, epsilon), joint_of(1)
     release = as_release(protocol, expected(protocol, joint), LeftOut(), largest_set(protocol, 3))
     evidence = LocalEvidence.from_release(release)
-    tables = release.query.tables(release.values)
+    tables = asked(release, Reported).tables(release.values)
     for members, table in tables.items():
         assert table == pytest.approx(centred(margin(joint, members)), abs=1e-6)
     for members in covered(protocol, 2):
@@ -94,7 +97,7 @@ def test_what_is_estimated_is_the_truth_on_average(name: str, epsilon: float) ->
         assert found == pytest.approx(margin(joint, members), abs=1e-6)
         turned = evidence.tables(np.array([members[::-1]]))[0]
         assert turned == pytest.approx(found.T)
-    if len(release.query.sets[-1]) == 3:
+    if len(asked(release, Reported).sets[-1]) == 3:
         found = evidence.tables(np.array([(3, 0, 2)]))[0]
         assert found == pytest.approx(margin(joint, (0, 2, 3)).transpose(2, 0, 1), abs=1e-6)
 
@@ -240,6 +243,7 @@ def test_evidence_survives_a_file() -> None:
     protocol, rng = protocol_of("planned-block"), np.random.default_rng(6)
     (release,) = releases(protocol, joint_of(3), 1000, 1, rng)
     again = from_document(to_document(release.query))
+    assert isinstance(again, Reported)
     assert again == release.query and again.size(protocol.schema) == len(release.values)
     again.check(protocol.schema)
     with pytest.raises(EvidenceError, match="no reports about the columns"):
@@ -305,7 +309,7 @@ def test_tables_and_numbers_are_not_mixed_up() -> None:
     with pytest.raises(EvidenceError, match="no reports of numbers"):
         LocalCorrelations.from_release(release)
     with pytest.raises(EvidenceError, match="no tables of reports"):
-        LocalEvidence.from_release(replace(release, query="something else"))
+        LocalEvidence.from_release(replace(release, query=Tables((("a",),))))
 
 
 def test_tallies_are_drawn_by_the_law_of_the_reports() -> None:
@@ -334,6 +338,6 @@ def test_law_of_a_release_is_that_of_its_people() -> None:
     protocol, rng = protocol_of("one-triple"), np.random.default_rng(9)
     people = [10 * (i + 1) for i in range(len(protocol.blocks))]
     release = as_release(protocol, tallies(shown(protocol, joint_of(1)), people, rng), LeftOut(), 3)
-    assert release.query.people == tuple(people)
+    assert asked(release, Reported).people == tuple(people)
     known = law(protocol, np.array(people, dtype=float)).worth(np.array([(0, 1)]))
     assert law_of(release).worth(np.array([(0, 1)])) == pytest.approx(known)

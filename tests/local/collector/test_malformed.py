@@ -18,7 +18,8 @@ from privet.errors import DataError, PrivetError
 from privet.local import Protocol, Randomizer, plan_protocol
 from privet.local.collector import reports as reader
 from privet.local.collector.collect import collect
-from privet.local.collector.counts import LeftOut
+from privet.local.collector.counts import LeftOut, Reported
+from tests.helpers.asked import asked
 from tests.helpers.reports import schema_of
 
 pa = pytest.importorskip("pyarrow")
@@ -217,7 +218,7 @@ def test_whole_numbers_of_any_type(kind: Any, tmp_path: Path) -> None:
     columns = good_columns(protocol)
     columns["cell"] = pa.array(columns["cell"]).cast(kind)
     pq.write_table(pa.table(columns), tmp_path / "r.parquet")
-    query = collect(tmp_path / "r.parquet", protocol).query
+    query = asked(collect(tmp_path / "r.parquet", protocol), Reported)
     assert sum(query.people) == PEOPLE and query.left_out == LeftOut()
 
 
@@ -228,7 +229,7 @@ def test_texts_that_are_none_and_odd_names_of_files(tmp_path: Path) -> None:
     columns["person"] = pa.Array.from_buffers(pa.string(), PEOPLE, raw.buffers())
     for name in ("r.parquet", "r [1]*?.parquet", "it's.parquet"):
         pq.write_table(pa.table(columns), tmp_path / name)
-        assert sum(collect(tmp_path / name, protocol).query.people) == PEOPLE
+        assert sum(asked(collect(tmp_path / name, protocol), Reported).people) == PEOPLE
         (tmp_path / name).unlink()
 
 
@@ -251,7 +252,7 @@ def test_damaged_parquet_files(name: str, packed: str, tmp_path: Path) -> None:
                 data[draw.randrange(4, len(data) - 4)] = draw.randrange(256)
         path.write_bytes(data)
         try:
-            query = collect(path, protocol).query
+            query = asked(collect(path, protocol), Reported)
         except DataError:
             outcomes["refused"] += 1
         else:
@@ -311,7 +312,7 @@ def test_a_line_that_is_too_long_is_one_line(
     lines[100:100] = [f"{protocol.id},q,{mask},{'0' * 50_000}"]
     lines[300:300] = ["," * 50_000]
     (tmp_path / "r.csv").write_text("\n".join(["protocol,person,block,cell", *lines]))
-    query = collect(tmp_path / "r.csv", protocol).query
+    query = asked(collect(tmp_path / "r.csv", protocol), Reported)
     assert sum(query.people) == 500
     assert query.left_out == LeftOut(malformed=2)
 

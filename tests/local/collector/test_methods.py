@@ -25,6 +25,7 @@ from privet.methods.options import Settings
 from privet.methods.sources import reports as local
 from privet.networks import load, random_linear_gaussian
 from privet.privacy.queries.base import Release
+from privet.privacy.queries.tables import Tables
 from privet.schema.model import Schema
 from tests.helpers.reports import releases, schema_of
 
@@ -129,7 +130,7 @@ def test_what_cannot_be_done_is_refused() -> None:
     with pytest.raises(MethodError, match="privet randomize"):
         method.measure(None, Settings())  # type: ignore[arg-type]
     with pytest.raises(MethodError, match="holds no reports"):
-        method.search(schema, (replace(release, query="rows"),), Settings())
+        method.search(schema, (replace(release, query=Tables((("a",),))),), Settings())
     with pytest.raises(MethodError, match="--score"):
         catalogue.get("local-ges").check(schema, Settings(score="bdeu"))
 

@@ -11,10 +11,11 @@ import pytest
 
 from privet.local import Protocol, plan_protocol
 from privet.local.collector.correlations import LocalCorrelations, tetrachoric
-from privet.local.collector.counts import LeftOut, Tally, as_release
+from privet.local.collector.counts import LeftOut, Reported, Tally, as_release
 from privet.local.device.blocks import GRID, HALF, make
 from privet.local.device.channel import RandomizedResponse
 from privet.schema.model import Column, Schema
+from tests.helpers.asked import asked
 from tests.helpers.reports import Floats, shares, shown
 
 MANY = 1 << 40
@@ -52,7 +53,7 @@ def test_means_of_signs_are_right_on_average(name: str, epsilon: float) -> None:
     joint = sides()
     release = as_release(protocol, tallies_of(protocol, shown(protocol, joint)), LeftOut(), 2)
     single, pair = signs_of(joint)
-    tables = release.query.tables(release.values)
+    tables = asked(release, Reported).tables(release.values)
     for i, j in combinations(range(3), 2):
         centred = 4 * tables[i, j][1, 1]
         # without the margins a pair's table is that of the product of its signs
@@ -81,7 +82,7 @@ def some_products(protocol: Protocol) -> tuple[Floats, list[tuple[tuple[int, ...
 def estimates(protocol: Protocol, laws: list[Any]) -> list[float]:
     """The mean of what is made of the answers to each block, in units of the grid's half."""
     release = as_release(protocol, tallies_of(protocol, laws), LeftOut(), 2)
-    sums = release.values.reshape(-1, 2)[:, 0] / np.array(release.query.people)
+    sums = release.values.reshape(-1, 2)[:, 0] / np.array(asked(release, Reported).people)
     left = [float(protocol.channel(block).attenuation) for block in protocol.blocks]
     return [float(total / (2 * HALF * a)) for total, a in zip(sums, left, strict=True)]
 

@@ -17,10 +17,11 @@ from privet.local import Protocol, Randomizer, plan_protocol
 from privet.local.collector import collect as trust
 from privet.local.collector import counts as local_counts
 from privet.local.collector.collect import collect, cover
-from privet.local.collector.counts import LeftOut
+from privet.local.collector.counts import LeftOut, Reported
 from privet.local.collector.tables import LocalEvidence
 from privet.local.device.blocks import GRID
 from privet.schema.model import Column, Schema
+from tests.helpers.asked import asked
 from tests.helpers.reports import schema_of
 
 SIZES = (2, 3, 2, 4)
@@ -104,15 +105,15 @@ def test_every_report_is_counted_once(
 
     monkeypatch.setattr(trust, "as_release", listening)
     release = collect(source, protocol)
-    assert release.query.left_out == LeftOut()
+    assert asked(release, Reported).left_out == LeftOut()
     known = slowly(protocol, reports)
     if protocol.family in ("attributes", "grid"):
-        assert release.query.people == (PEOPLE,)
+        assert asked(release, Reported).people == (PEOPLE,)
         for tally in heard:
             assert tally.people.sum() == PEOPLE
             assert len(set(tally.cell.tolist())) == len(tally.cell)
             assert tally.cell.max() < prod(protocol.sizes[i] for i in tally.attributes)
-        wanted = min(release.query.largest, len(protocol.sizes))
+        wanted = min(asked(release, Reported).largest, len(protocol.sizes))
         every = {s for tally in heard for s in combinations(tally.attributes, wanted)}
         assert every == set(combinations(range(len(protocol.sizes)), wanted))
         return
@@ -121,7 +122,7 @@ def test_every_report_is_counted_once(
         for key, cell, people in zip(tally.key, tally.cell, tally.people, strict=True):
             said = (block.mask, int(key), int(cell))
             found[said if len(protocol.report_columns) == 3 else (said[0], said[2])] = int(people)
-    assert found == known and sum(release.query.people) == PEOPLE
+    assert found == known and sum(asked(release, Reported).people) == PEOPLE
 
 
 def test_what_is_read_is_what_was_told() -> None:
@@ -168,7 +169,7 @@ def test_a_bad_report_is_left_out_and_counted(what: str, tmp_path: Path) -> None
     for at in (0, PEOPLE // 2, PEOPLE):
         text = "\n".join(["protocol,person,block,cell", *lines[:at], bad, *lines[at:]])
         path.write_bytes(text.encode("latin-1"))
-        query = collect(path, protocol).query
+        query = asked(collect(path, protocol), Reported)
         assert query.left_out == LeftOut(malformed=1) and sum(query.people) == PEOPLE
 
 
@@ -179,7 +180,7 @@ def test_an_open_quote_does_not_swallow_other_reports(tmp_path: Path) -> None:
     odd = [f'{protocol.id},"q,{protocol.blocks[0].mask},0', f'{protocol.id},"a, ""b""",1,0', ""]
     path = tmp_path / "r.csv"
     path.write_text("\n".join(["protocol,person,block,cell", *odd, *good]))
-    query = collect(path, protocol).query
+    query = asked(collect(path, protocol), Reported)
     assert sum(query.people) + query.left_out.total == PEOPLE + 2
     assert sum(query.people) >= PEOPLE
 
@@ -189,13 +190,13 @@ def test_keys_and_powers_are_checked() -> None:
     reports = with_id(protocol, made(protocol))
     largest = max(protocol.keys(block) for block in protocol.blocks)
     reports["key"][:3] = (-1, largest, 0)
-    query = collect(reports, protocol).query
+    query = asked(collect(reports, protocol), Reported)
     assert query.left_out == LeftOut(malformed=2)
     protocol = protocol_of("piecewise")
     reports = with_id(protocol, made(protocol))
     reports["key"][:2] = (0, 7)
     reports["cell"][2] = GRID + protocol.width - 1
-    assert collect(reports, protocol).query.left_out == LeftOut(malformed=3)
+    assert asked(collect(reports, protocol), Reported).left_out == LeftOut(malformed=3)
 
 
 def test_values_of_columns_are_checked() -> None:
@@ -203,7 +204,7 @@ def test_values_of_columns_are_checked() -> None:
     reports = with_id(protocol, made(protocol))
     reports["x1"] = reports["x1"].astype(float)
     reports["x1"][:4] = (3.0, -1.0, 0.5, np.nan)
-    query = collect(reports, protocol).query
+    query = asked(collect(reports, protocol), Reported)
     assert query.left_out == LeftOut(malformed=4) and query.people == (PEOPLE - 4,)
 
 
@@ -222,8 +223,8 @@ def test_the_first_report_of_a_person_counts(kind: str, tmp_path: Path) -> None:
     if kind == "dict":
         source = dict(zip(header, map(np.array, zip(*lines, strict=True)), strict=True))
     release = collect(source, protocol)
-    assert release.query.left_out == LeftOut(further=size // 3, repeated=size // 5)
-    assert release.query.people[0] == size + 5
+    assert asked(release, Reported).left_out == LeftOut(further=size // 3, repeated=size // 5)
+    assert asked(release, Reported).people[0] == size + 5
     i, j = block.attributes[:2]
     table = LocalEvidence.from_release(release).tables(np.array([(i, j)]))[0]
     assert np.unravel_index(table.argmax(), table.shape) == (0, 0)
@@ -241,7 +242,7 @@ def test_a_malformed_report_does_not_use_up_a_person() -> None:
         "block": np.array([mask, mask, mask]),
         "cell": np.array([10**6, 0, 1]),
     }
-    query = collect(reports, protocol).query
+    query = asked(collect(reports, protocol), Reported)
     assert query.left_out == LeftOut(malformed=1, further=1) and sum(query.people) == 1
 
 
@@ -255,7 +256,7 @@ def test_two_protocols_do_not_mix() -> None:
         collect(reports, protocol)
     reports["protocol"][:] = protocol.id
     reports["protocol"][:5] = [other.id, None, "", "x", other.id]
-    query = collect(reports, protocol).query
+    query = asked(collect(reports, protocol), Reported)
     assert query.left_out == LeftOut(other_protocol=2, malformed=3) and query.left_out.total == 5
 
 
@@ -305,7 +306,7 @@ def test_one_odd_cell_of_a_table_is_one_odd_report(kind: str, odd: object) -> No
     reports = {**reports, "cell": cells}
     if kind == "frame":
         reports = pytest.importorskip("pandas").DataFrame(reports)
-    query = collect(reports, protocol).query
+    query = asked(collect(reports, protocol), Reported)
     assert query.left_out == LeftOut(malformed=1) and sum(query.people) == PEOPLE - 1
 
 
@@ -313,7 +314,9 @@ def test_some_junk_stops_no_collection(tmp_path: Path) -> None:
     protocol = protocol_of("planned-block")
     mask = protocol.blocks[0].mask
     lines = [*([(protocol.id, mask, 0)] * 50), *([("junk", "", "")] * 40)]
-    query = collect(write(tmp_path / "r.csv", ("protocol", "block", "cell"), lines), protocol).query
+    query = asked(
+        collect(write(tmp_path / "r.csv", ("protocol", "block", "cell"), lines), protocol), Reported
+    )
     assert query.left_out == LeftOut(malformed=40) and sum(query.people) == 50
 
 
@@ -332,7 +335,7 @@ def test_the_order_of_reports_is_no_matter(name: str, named: bool, tmp_path: Pat
     first, *others, fewer = (
         collect(write(tmp_path / "r.csv", list(reports), order), protocol) for order in orders
     )
-    assert first.query.left_out == LeftOut(repeated=50 * named)
+    assert asked(first, Reported).left_out == LeftOut(repeated=50 * named)
     for other in others:
         assert other.query == first.query
         assert np.asarray(other.values).tolist() == np.asarray(first.values).tolist()

@@ -25,13 +25,14 @@ from privet.graph.knowledge import Knowledge
 from privet.methods.literature import curate
 from privet.methods.literature.bars import MARGINS, Bars
 from privet.methods.literature.curate_budgets import COIN, allocate
-from privet.methods.literature.decisions import read
+from privet.methods.literature.decisions import Decisions, read
 from privet.methods.options import Settings
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import Laplace
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.dependence import UNIT, Dependence
 from privet.trust.central import Central
+from tests.helpers.asked import asked
 from tests.helpers.encoded import Records, binary, encoded, neighbours, paid
 
 FALSE_ALARM = 1e-6
@@ -119,7 +120,7 @@ def test_every_test_is_charged_whatever_it_finds(delta: float) -> None:
     assert read(releases[-1], 4) == () and curator.run is not None
     # 6 pairs; 6 x 2 with one given, in two rounds; 6 with two given
     entries = curator.run.entries[1:]
-    assert releases[-1].query.tests == 24
+    assert asked(releases[-1], Decisions).tests == 24
     counts = [int(entry.what.split()[2]) for entry in entries]
     assert counts == [6, 6, 6, 6]
     prices = [entry.cost / count for entry, count in zip(entries, counts, strict=True)]
@@ -154,7 +155,7 @@ def test_the_search_stops_when_the_budget_is_spent(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(curate, "_share", lambda *_: Fraction(1, 3))
     curator = paid(binary("abcd"), DENSE, 50)
     releases = curate.measure(curator, Settings())
-    assert releases[-1].query.tests == 2 and curator.run is not None
+    assert asked(releases[-1], Decisions).tests == 2 and curator.run is not None
     assert curator.run.spent == curator.run.budget * (MARGINS + Fraction(2, 3))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
-from math import exp, fsum, log
+from math import exp, fsum, log, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -66,16 +66,13 @@ class Told:
     margins: Release | None = None
     epsilon: Fraction = Fraction(1)
     pure: bool = True
+    private: bool = True
     left: Fraction = Fraction(1)
     calls: int = 0
 
-    @property
-    def budget(self) -> Fraction:
-        return Fraction(self.epsilon)
-
-    @property
-    def run(self) -> Any:
-        return type("Paid", (), {"budget": self.epsilon})
+    def selection_epsilon(self, share: Fraction) -> float:
+        amount = float(self.epsilon * share)
+        return amount if self.pure else sqrt(8 * amount)
 
     def release(self, query: Query, share: Fraction) -> Release:
         self.left -= share

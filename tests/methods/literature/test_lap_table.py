@@ -25,6 +25,7 @@ from privet.privacy.queries.tables import Components, Tables
 from privet.privacy.vault import Vault
 from privet.results import saved as evidence_file
 from privet.schema.model import Adjacency, Column, Schema
+from tests.helpers.asked import asked
 
 FALSE_ALARM = 1e-6
 LEVELS = {"a": 2, "b": 3, "c": 2, "d": 4, "e": 2}
@@ -70,7 +71,7 @@ def test_interactions_of_the_table_are_those_of_the_rows(schema: Schema) -> None
     for release in interactions(schema, whole):
         assert isinstance(release.query, Components)
         assert release.values.tolist() == vault.release(release.query, Exact()).values.tolist()
-        seen |= set(release.query.sets)
+        seen |= set(release.asked(Components).sets)
     wanted = {s for order in (1, 2, 3) for s in combinations(schema.names, order)}
     assert seen == wanted | (set() if schema is REPLACED else {()})
 
@@ -92,9 +93,9 @@ def test_the_noise_of_interactions_is_what_their_releases_say() -> None:
             mechanism="Laplace",
         )
         for release in interactions(SCHEMA, whole):
-            sizes = [Components((s,)).size(SCHEMA) for s in release.query.sets]
+            sizes = [Components((s,)).size(SCHEMA) for s in asked(release, Components).sets]
             parts = np.split(release.values.astype(float), np.cumsum(sizes)[:-1])
-            for members, part in zip(release.query.sets, parts, strict=True):
+            for members, part in zip(asked(release, Components).sets, parts, strict=True):
                 drawn.setdefault(members, []).append(part / sqrt(release.variance))
                 stated[members] = release.variance
     together = np.hstack([np.array(part) for part in drawn.values()])

@@ -23,7 +23,7 @@ from privet.methods.literature.decisions import Separation, as_release, read
 from privet.methods.literature.separations import search
 from privet.methods.options import Settings
 from privet.privacy.ledger.book import Ledger
-from privet.privacy.queries.tables import Counts
+from privet.privacy.queries.tables import Components, Tables
 from privet.results.saved import Saved, load, to_json
 from privet.schema.model import Column, Schema
 from privet.trust.central import Central
@@ -98,20 +98,20 @@ def test_a_share_is_never_exceeded_and_nearly_used(delta: float) -> None:
     curator = Central.open(data, schema, run)
     share = Fraction(1, 7)
     for asked, ask in enumerate((curator.laplace, curator.select), start=1):
-        ask(Counts(("v0", "v1")), share)
+        ask(Tables((("v0", "v1"),)), share)
         assert run.spent <= asked * share * run.budget
         assert run.spent >= asked * share * run.budget * (1 - Fraction(1, 10**12))
-    total = Counts(())
+    total = Components(((),))
     answers = list(curator.sieve([total, total], share, positives=2, threshold=10**6))
     assert answers == [False, False] and curator.left >= 1 - 3 * share
     with pytest.raises(BudgetError):
-        curator.select(Counts(("v0",)), Fraction(1))
+        curator.select(Tables((("v0",),)), Fraction(1))
 
 
 def test_noise_without_a_budget_is_refused() -> None:
     curator = Central.open({"v0": ["a"], "v1": ["b"]}, schema_of(2), None)
     with pytest.raises(BudgetError, match="without a budget"):
-        curator.select(Counts(("v0",)), Fraction(1, 2))
+        curator.select(Tables((("v0",),)), Fraction(1, 2))
 
 
 def toy_run(**options: Any) -> privet.Discovery:

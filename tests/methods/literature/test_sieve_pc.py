@@ -24,7 +24,7 @@ from privet.graph.knowledge import Knowledge
 from privet.methods.literature import bars as sequential
 from privet.methods.literature import priv_pc, svt_pc
 from privet.methods.literature.bars import MARGINS, Bars
-from privet.methods.literature.decisions import Separation, read
+from privet.methods.literature.decisions import Decisions, Separation, read
 from privet.methods.literature.walk import Walk
 from privet.methods.options import Settings
 from privet.privacy import mechanisms
@@ -35,6 +35,7 @@ from privet.privacy.queries.dependence import UNIT, Dependence
 from privet.schema.model import Column, Schema
 from privet.search.constraints import Constraints
 from privet.trust.central import Central
+from tests.helpers.asked import asked
 from tests.helpers.encoded import Records, binary, encoded, neighbours, paid
 
 FALSE_ALARM = 1e-6
@@ -111,7 +112,7 @@ def test_a_clear_chain_is_found(method: object, delta: float) -> None:
     releases = method.measure(curator, Settings())  # type: ignore[attr-defined]
     assert separations(releases) == (Separation(x=0, y=2, given=(1,)),)
     expected = 5 if method is svt_pc else 6  # its one positive is used up after five
-    assert releases[-1].query.tests == expected and curator.run is not None
+    assert asked(releases[-1], Decisions).tests == expected and curator.run is not None
     assert curator.run.spent <= curator.run.budget
 
 
@@ -122,7 +123,7 @@ def test_the_search_stops_after_the_cap(delta: float, cap: int) -> None:
     records = list(np.ndindex(2, 2, 2)) * 500
     curator = paid(binary("abc"), records, 500, delta)
     releases = svt_pc.measure(curator, Settings(cap=cap))
-    assert len(separations(releases)) == cap and releases[-1].query.tests == cap
+    assert len(separations(releases)) == cap and asked(releases[-1], Decisions).tests == cap
     examined = priv_pc.measure(paid(binary("abc"), records, 500, delta), Settings(cap=cap))
     assert len(separations(examined)) == cap
 

@@ -22,6 +22,7 @@ from privet.privacy.ledger.account import Account
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.ledger.conversion import Number, budget_for, rho_for
 from privet.privacy.ledger.store import default_path
+from tests.helpers.patience import PATIENCE
 
 TENTH = Fraction(1, 10)
 UNIT = "add-remove, 1 row(s) per person"
@@ -381,7 +382,7 @@ def test_of_processes_that_race_for_one_budget_exactly_one_wins(tmp_path: Path) 
     for racer in racers:
         assert racer.stdout is not None and racer.stdout.readline() == "ready\n"
     gun.touch()
-    results = sorted(racer.communicate(timeout=60)[0].strip() for racer in racers)
+    results = sorted(racer.communicate(timeout=PATIENCE)[0].strip() for racer in racers)
     assert results == ["lost", "lost", "lost", "won"]
 
 
@@ -398,7 +399,7 @@ os._exit(9)
 def test_a_killed_process_loses_its_reservation_and_no_more(book: Ledger) -> None:
     book.create("people", epsilon=1, delta=0)
     process = python(KILLED, str(book.path), UNIT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 9
     account = people(book)
     assert account.left == Fraction(1, 2) and account.runs[0].state == "open"

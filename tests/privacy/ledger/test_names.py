@@ -21,6 +21,7 @@ from privet.privacy.ledger.conversion import rho_for
 from privet.privacy.vault import Vault
 from privet.schema.model import Column, Schema
 from privet.schema.names import name_key, same_name
+from tests.helpers.patience import PATIENCE
 
 UNIT = "add-remove, 1 row(s) per person"
 OLD = Path(__file__).parents[2] / "data"
@@ -189,7 +190,7 @@ Ledger(sys.argv[1]).grant("harbour", epsilon=2)
 
 def test_a_process_killed_while_it_unites_leaves_the_file_as_it_was(old: Path) -> None:
     number = version(old)
-    done = subprocess.run([sys.executable, "-c", KILLED, str(old)], timeout=60)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(old)], timeout=PATIENCE)
     assert done.returncode == -9
     check(Ledger(old))
     assert version(old) == number
@@ -226,7 +227,7 @@ def test_processes_that_open_an_old_file_at_once_spend_one_budget(old: Path) -> 
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
-    said = [process.communicate(timeout=60)[0].strip() for process in processes]
+    said = [process.communicate(timeout=PATIENCE)[0].strip() for process in processes]
     account = Ledger(old).account("clinic")
     assert account is not None and account.spent <= account.cap
     room = (account.cap - Fraction(3, 400) - account.runs[2].reserved) // rho_for(0.5, 1e-6)

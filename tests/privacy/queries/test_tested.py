@@ -24,16 +24,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
+from privet.arrays import Integers
 from privet.errors import BudgetError, LedgerError, SchemaError
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.ledger.conversion import budget_for, total_delta
 from privet.privacy.mechanisms import Exact, Gaussian, Laplace
-from privet.privacy.queries.base import Rows
-from privet.privacy.queries.tables import Integers
+from privet.privacy.queries.base import Query, Rows
 from privet.privacy.vault import Vault
 from privet.schema.model import Adjacency, Column, Schema
 from privet.trust.central import Central
+from tests.helpers.patience import PATIENCE
 
 FALSE_ALARM = 1e-6
 TENTH, MILLIONTH = Fraction(1, 10), Fraction(1, 10**6)
@@ -54,7 +55,7 @@ SCHEMA = schema_for()
 
 
 @dataclass(frozen=True)
-class Majority:
+class Majority(Query):
     """HIGH if more rows say yes than no, else 0: one row can decide."""
 
     events: list[str] | None = None
@@ -81,7 +82,7 @@ class Majority:
 
 
 @dataclass(frozen=True)
-class Margin:
+class Margin(Query):
     """How many rows must come, go or change before one more can turn the majority."""
 
     events: list[str] | None = None
@@ -114,8 +115,8 @@ class Margin:
 class Clear:
     """The majority, where it is clear: then one row changes nothing."""
 
-    query: Majority = Majority()
-    distance: Margin = Margin()
+    query: Query = Majority()
+    distance: Query = Margin()
     unstable: ClassVar[int] = 0
 
     def check(self, schema: Schema) -> None:
@@ -135,7 +136,7 @@ class FromOne(Margin):
 
 @dataclass(frozen=True)
 class ClearFromOne(Clear):
-    distance: Margin = FromOne()
+    distance: Query = FromOne()
     unstable: ClassVar[int] = 1
 
 
@@ -438,7 +439,7 @@ def test_a_crash_between_charge_and_answer_costs_what_was_reserved(tmp_path: Pat
     book = Ledger(tmp_path / "ledger.sqlite")
     book.create("people", epsilon=2, delta=0, test_delta=2e-6)
     here = str(Path(__file__).parents[3])
-    done = subprocess.run([sys.executable, "-c", KILLED, str(book.path), here], timeout=120)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(book.path), here], timeout=PATIENCE)
     assert done.returncode == 9
     account = book.account("people")
     assert account is not None and account.runs[0].state == "open"

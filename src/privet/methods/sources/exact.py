@@ -11,10 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from privet.evidence.exact_tables import CountedTables
-from privet.evidence.replicas import table_replicas
-from privet.evidence.tables import TableEvidence
-from privet.independence.exact_tables import MEASURED, CountedJudge
+from privet.evidence.exact_tables import ExactTables
+from privet.evidence.tables import TableEvidence, table_replicas
+from privet.independence.exact_tables import MEASURED, ExactTableJudge
 from privet.independence.tables import TableJudge
 from privet.methods.basis import Basis, on_scores, on_tests
 from privet.methods.options import Settings
@@ -65,7 +64,7 @@ def _measure(search: Search, curator: Curator, settings: Settings) -> tuple[Rele
     if not search.scored and not counts_needed(settings):
         return releases
     settings.on_step("counting tables", 0.4)
-    counted = CountedTables.from_releases(schema, (), curator.exact)
+    counted = ExactTables.from_releases(schema, (), curator.exact)
     basis = on_counts(schema, releases, counted, settings, search)
     run(search, basis, schema, settings)
     return releases + counted.releases()
@@ -74,7 +73,7 @@ def _measure(search: Search, curator: Curator, settings: Settings) -> tuple[Rele
 def on_counts(
     schema: Schema,
     releases: tuple[Release, ...],
-    counted: CountedTables,
+    counted: ExactTables,
     settings: Settings,
     search: Search,
 ) -> Basis:
@@ -83,7 +82,7 @@ def on_counts(
     evidence = TableEvidence.from_releases(schema, schema.names, releases)
     alpha = settings.level(len(schema.columns))
     few = TableJudge(evidence, alpha)
-    judge = CountedJudge(evidence, counted, few) if counts_needed(settings) else few
+    judge = ExactTableJudge(evidence, counted, few) if counts_needed(settings) else few
     if search.scored:
         score: Families = (
             table_scores.bdeu(counted)
@@ -92,9 +91,9 @@ def on_counts(
         )
         return on_scores(judge, score)
 
-    def stack(count: int, rng: np.random.Generator) -> CountedJudge:
+    def stack(count: int, rng: np.random.Generator) -> ExactTableJudge:
         together = TableJudge(table_replicas(evidence, count, rng), alpha)
-        return CountedJudge(evidence, counted, together, rng.spawn(1)[0])
+        return ExactTableJudge(evidence, counted, together, rng.spawn(1)[0])
 
     return on_tests(judge, stack, len(schema.columns))
 
@@ -106,7 +105,7 @@ def basis(
     if held == "moments":
         return moments.basis(schema, releases, settings, search)
     if held == "counts" or counts_needed(settings):
-        counted = CountedTables.from_releases(schema, releases)
+        counted = ExactTables.from_releases(schema, releases)
         return on_counts(schema, releases, counted, settings, search)
     return tables.basis(schema, releases, settings, search)
 

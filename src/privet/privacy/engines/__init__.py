@@ -1,1 +1,1 @@
-"""How a vault reads and counts: sources, encoding, tables. Only the vault imports this."""
+"""How a vault reads and counts. Only the vault imports this, and what shows a table to its owner."""

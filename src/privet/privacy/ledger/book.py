@@ -25,7 +25,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
-from privet.errors import BudgetError, LedgerError
+from privet.errors import BudgetError, LedgerError, PrivetError
 from privet.privacy.ledger.account import (
     Account,
     Budget,
@@ -45,12 +45,13 @@ from privet.privacy.ledger.store import (
     alike,
     caps_of,
     check_format,
+    check_open,
     connect,
     default_path,
     explained,
-    new_people,
     one_cap,
     people_of,
+    set_cap,
     unite,
 )
 from privet.schema.names import name_key
@@ -89,7 +90,7 @@ class Ledger:
                     f"data set {old.dataset!r} has a cap already ({old.budget}); raise it with: "
                     f"{command}"
                 )
-            _set_cap(db, dataset, cap)
+            set_cap(db, dataset, cap)
 
     def grant(
         self,
@@ -129,7 +130,7 @@ class Ledger:
                     f"what data set {old.dataset!r} has already spent; grant at least --epsilon "
                     f"{spell(sufficient_epsilon(used, cap.delta))}"
                 )
-            _set_cap(db, old.dataset, cap)
+            set_cap(db, old.dataset, cap)
 
     def account(self, dataset: str) -> Account | None:
         if not self._exists():
@@ -157,25 +158,49 @@ class Ledger:
         """Reserve the whole budget of a run, or refuse. A data set without a cap gets this
         budget as its cap. ``unit`` (``Schema.unit``) must be that of the runs before."""
         asked = Budget.asked(epsilon, delta, test_delta)
-        identity, now = secrets.token_hex(8), datetime.now(UTC).isoformat(timespec="seconds")
-        with self._transaction() as db:
-            unite(db)
-            account = _account(db, dataset)
-            if account is None:
-                _set_cap(db, dataset, asked)
-            else:
-                dataset = account.dataset
-                account.check_unit(unit)
-                if problem := account.refusal(asked):
-                    command = self._grant_command(account, *account.enough_for(asked))
-                    raise BudgetError(f"{problem}, or allow it with: {command}")
-            amounts = (asked.epsilon, asked.delta, asked.amount, asked.test_delta)
-            db.execute("UPDATE caps SET unit = ? WHERE dataset = ?", (unit, dataset))
-            db.execute(
-                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, 'open', ?)",
-                (identity, dataset, now, method, *map(str, amounts)),
-            )
+        identity = secrets.token_hex(8)
+        try:
+            with self._transaction() as db:
+                return self._reserve(db, identity, dataset, asked, method, unit)
+        except PrivetError:  # it was refused
+            raise
+        except BaseException:  # a signal, perhaps when it was on disk already
+            self._give_back(identity)
+            raise
+
+    def _reserve(
+        self,
+        db: sqlite3.Connection,
+        identity: str,
+        dataset: str,
+        asked: Budget,
+        method: str,
+        unit: str,
+    ) -> Run:
+        unite(db)
+        account = _account(db, dataset)
+        if account is None:
+            set_cap(db, dataset, asked)
+        else:
+            dataset = account.dataset
+            account.check_unit(unit)
+            if problem := account.refusal(asked):
+                command = self._grant_command(account, *account.enough_for(asked))
+                raise BudgetError(f"{problem}, or allow it with: {command}")
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        amounts = (asked.epsilon, asked.delta, asked.amount, asked.test_delta)
+        db.execute("UPDATE caps SET unit = ? WHERE dataset = ?", (unit, dataset))
+        db.execute(
+            "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, 'open', ?)",
+            (identity, dataset, now, method, *map(str, amounts)),
+        )
         return Run(self, identity, dataset, method, asked, set_cap=account is None)
+
+    def _give_back(self, identity: str) -> None:
+        """Close a run that nobody holds, if it was begun at all."""
+        if self._exists():
+            with self._transaction() as db:
+                db.execute("UPDATE runs SET state = 'closed' WHERE id = ?", (identity,))
 
     def _grant_command(
         self, account: Account, epsilon: float, delta: float, tests: Fraction
@@ -271,7 +296,7 @@ class Run:
                     "in memory; two copies would spend one budget twice: begin a run of its own"
                 )
             with self._ledger._transaction() as db:
-                _check_open(db, self.id)
+                check_open(db, self.id)
                 before, left, tests = self._so_far(db)
                 self._check_affordable(entry, left, tests)
                 values = (self.id, len(before), what, str(entry.cost), str(entry.test_delta))
@@ -309,7 +334,7 @@ class Run:
             if self.closed:
                 return
             with self._ledger._transaction() as db:
-                _check_open(db, self.id)
+                check_open(db, self.id)
                 db.execute("UPDATE runs SET state = 'closed' WHERE id = ?", (self.id,))
             self.closed = True
 
@@ -368,27 +393,3 @@ def _entries(db: sqlite3.Connection, run: str) -> tuple[Entry, ...]:
         Entry(what=what, cost=Fraction(cost), test_delta=Fraction(test_delta))
         for what, cost, test_delta in found
     )
-
-
-def _set_cap(db: sqlite3.Connection, dataset: str, cap: Budget) -> None:
-    if not name_key(dataset):
-        raise LedgerError(
-            f"the data set is named {dataset!a}, but it needs a name that can be seen to have a "
-            f"budget; give one in the schema"
-        )
-    values = (dataset, str(cap.epsilon), str(cap.delta), str(cap.test_delta), new_people())
-    db.execute(
-        "INSERT INTO caps (dataset, epsilon, delta, test_delta, people) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT (dataset) DO UPDATE SET epsilon = excluded.epsilon,"
-        " delta = excluded.delta, test_delta = excluded.test_delta",
-        values,
-    )
-
-
-def _check_open(db: sqlite3.Connection, identity: str) -> None:
-    found = db.execute("SELECT state FROM runs WHERE id = ?", (identity,)).fetchone()
-    if found != ("open",):
-        raise LedgerError(
-            f"run {identity} is not open in the ledger any more, so the file was replaced or "
-            f"edited meanwhile; begin another run"
-        )

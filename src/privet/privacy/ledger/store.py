@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from privet.errors import LedgerError
+from privet.privacy.ledger.account import Budget
 from privet.schema.names import name_key
 
 FORMAT = 4
@@ -149,6 +150,30 @@ def unite(db: sqlite3.Connection) -> None:
         for name in others:
             db.execute("UPDATE runs SET dataset = ? WHERE dataset = ?", (first, name))
             db.execute("DELETE FROM caps WHERE dataset = ?", (name,))
+
+
+def set_cap(db: sqlite3.Connection, dataset: str, cap: Budget) -> None:
+    if not name_key(dataset):
+        raise LedgerError(
+            f"the data set is named {dataset!a}, but it needs a name that can be seen to have a "
+            f"budget; give one in the schema"
+        )
+    values = (dataset, str(cap.epsilon), str(cap.delta), str(cap.test_delta), new_people())
+    db.execute(
+        "INSERT INTO caps (dataset, epsilon, delta, test_delta, people) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (dataset) DO UPDATE SET epsilon = excluded.epsilon,"
+        " delta = excluded.delta, test_delta = excluded.test_delta",
+        values,
+    )
+
+
+def check_open(db: sqlite3.Connection, identity: str) -> None:
+    found = db.execute("SELECT state FROM runs WHERE id = ?", (identity,)).fetchone()
+    if found != ("open",):
+        raise LedgerError(
+            f"run {identity} is not open in the ledger any more, so the file was replaced or "
+            f"edited meanwhile; begin another run"
+        )
 
 
 @contextmanager

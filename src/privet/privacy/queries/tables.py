@@ -23,29 +23,6 @@ LARGEST_SET = 3
 MOST_CELLS, MOST_CELLS_TOGETHER = 1 << 22, 1 << 27
 
 
-@dataclass(frozen=True)
-class Counts(Histograms):
-    """Contingency table of some columns.
-
-    Sensitivity. That of one histogram.
-    """
-
-    columns: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"counts of {', '.join(self.columns)}"
-
-    def check(self, schema: Schema) -> None:
-        for name in self.columns:
-            schema.column(name)
-
-    def size(self, schema: Schema) -> int:
-        return prod(schema.column(name).cardinality for name in self.columns)
-
-    def evaluate(self, rows: Rows, schema: Schema) -> Integers:
-        return rows.counts(self.columns).ravel()
-
-
 @codec("Tables", evidence="counts")
 @dataclass(frozen=True)
 class Tables(Histograms):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privet.arrays import Integers
-from privet.evidence.exact_tables import CountedTables
+from privet.evidence.exact_tables import ExactTables
 from privet.methods.literature.as_published.kendall import p_value
 from privet.methods.literature.as_published.sieve import rows_of, table_of
 from privet.methods.literature.curate_budgets import allocate
@@ -58,7 +58,7 @@ def measure(
     curator: Curator, settings: Settings, epsilon: float, delta: float
 ) -> tuple[Release, ...]:
     schema = curator.schema
-    counted = CountedTables.from_releases(schema, (), curator.exact)
+    counted = ExactTables.from_releases(schema, (), curator.exact)
     walk = Walk(Constraints.of(schema.names, schema.knowledge), settings.max_order)
     rows, rng, left = rows_of(counted), np.random.default_rng(settings.seed), epsilon
     for order in range(settings.max_order + 1):

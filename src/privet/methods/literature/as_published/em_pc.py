@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privet.arrays import Bools, Floats, Integers
-from privet.evidence.exact_tables import CountedTables
+from privet.evidence.exact_tables import ExactTables
 from privet.methods.literature.decisions import Separation, as_release
 from privet.privacy.queries.base import Release
 from privet.search.constraints import Constraints
@@ -40,7 +40,7 @@ def measure(
     curator: Curator, settings: Settings, epsilon: float, delta: float
 ) -> tuple[Release, ...]:
     schema, rng = curator.schema, np.random.default_rng(settings.seed)
-    counted = CountedTables.from_releases(schema, (), curator.exact)
+    counted = ExactTables.from_releases(schema, (), curator.exact)
     constraints = Constraints.of(schema.names, schema.knowledge)
     joined = constraints.possible & ~np.eye(len(schema.names), dtype=bool)
     found: list[Separation] = []
@@ -73,12 +73,12 @@ def _groups(joined: Bools, required: Bools, i: int, order: int) -> dict[int, lis
     }
 
 
-def _strata(counted: CountedTables, question: tuple[int, ...]) -> Integers:
+def _strata(counted: ExactTables, question: tuple[int, ...]) -> Integers:
     (table,) = counted.tables(np.array([question], dtype=np.intp))
     return table.reshape(*table.shape[:2], -1)
 
 
-def _most_independent(counted: CountedTables, questions: list[tuple[int, ...]]) -> tuple[int, ...]:
+def _most_independent(counted: ExactTables, questions: list[tuple[int, ...]]) -> tuple[int, ...]:
     from scipy.stats import chi2
 
     tables = [_strata(counted, question) for question in questions]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privet.arrays import Integers
-from privet.evidence.exact_tables import CountedTables
+from privet.evidence.exact_tables import ExactTables
 from privet.methods.literature.as_published.kendall import claimed_sensitivity, p_value
 from privet.methods.literature.decisions import as_release
 from privet.methods.literature.walk import Places, Walk
@@ -142,7 +142,7 @@ def _walked(
 ) -> tuple[Release, ...]:
     """PC with a judge that is made from the number of rows and of planned positives."""
     schema = curator.schema
-    counted = CountedTables.from_releases(schema, (), curator.exact)
+    counted = ExactTables.from_releases(schema, (), curator.exact)
     walk = Walk(Constraints.of(schema.names, schema.knowledge), settings.max_order)
     rng = np.random.default_rng(settings.seed)
     judge = make(rows_of(counted), settings.cap or walk.enough, rng)
@@ -152,11 +152,11 @@ def _walked(
     return (as_release(walk.separations, walk.tests, "noise as published"),)
 
 
-def rows_of(counted: CountedTables) -> int:
+def rows_of(counted: ExactTables) -> int:
     return max(1, int(counted.tables(np.array([[0]]))[0].sum()))
 
 
-def table_of(counted: CountedTables, question: Places) -> Integers:
+def table_of(counted: ExactTables, question: Places) -> Integers:
     """Axes x, y and strata."""
     table = counted.tables(np.array([question]))[0]
     return table.reshape(*table.shape[:2], -1)
