@@ -1,1 +1,1 @@
-"""How a vault reads and counts. Only the vault imports this, and what shows a table to its owner."""
+"""How a vault reads and counts. Only the vault and, for a table's owner, ``trust/owner.py`` use this."""
