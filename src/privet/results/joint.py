@@ -186,7 +186,7 @@ def _check_noise(each: Sent) -> None:
     """From the schema and the named mechanisms alone: is the noise what it is said to be, and does
     it cover the promise?"""
     schema, facts = each.saved.schema, each.saved.certificate
-    for release in each.releases:
+    for release in each.saved.releases:  # pairs too: whoever has the file has seen them
         if not _holds(lambda r=release: is_as_stated(r, schema)):  # type: ignore[misc]
             raise EvidenceError(
                 f"{each.origin!r} gives the noise of {release.query} the variance "
@@ -216,7 +216,7 @@ def _spent(each: Sent) -> Fraction | None:
     """What the releases cost in the currency of the promise; None if it has no such price."""
     currency = currency_for(each.saved.certificate["delta"])
     try:
-        return sum((price(release, currency) for release in each.releases), Fraction(0))
+        return sum((price(release, currency) for release in each.saved.releases), Fraction(0))
     except PrivetError:  # Gaussian noise for a promise without delta
         return None
 
