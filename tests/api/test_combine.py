@@ -129,7 +129,7 @@ def test_an_edge_that_all_have_seen(sites: list[Saved]) -> None:
     found = privet.combine(*sites)
     assert found.sites is not None and [rest.needs for rest in found.sites.edges] == [(), ()]
     assert found.notes == ()
-    assert {rest.said() for rest in found.sites.edges} == {"stays, whichever site is left out"}
+    assert {rest.said() for rest in found.sites.edges} == {"needs no single site"}
 
 
 def test_who_abstained_is_said(sites: list[Saved]) -> None:

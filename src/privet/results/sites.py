@@ -39,7 +39,7 @@ class Rest:
 
     def said(self) -> str:
         if not self.needs:
-            return "stays, whichever site is left out"
+            return "needs no single site"
         if len(self.needs) == 1:
             return f"rests on {self.needs[0]} alone"
         return f"needs each of {', '.join(self.needs)}"
