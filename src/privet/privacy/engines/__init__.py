@@ -1,1 +1,1 @@
-"""How a vault reads and counts. Only the vault and, for a table's owner, ``trust/owner.py`` use this."""
+"""How a vault reads and counts. None but the vault uses this, and trust.owner for the owner."""
