@@ -172,10 +172,11 @@ def test_splitting_a_site_whose_score_adds_up_changes_no_sum() -> None:
     changed = 0
     for seed in range(8):
         one, other, part = Directed(seed), Directed(100 + seed), Directed(200 + seed)
-        split = [share(one, part, 1), share(one, part, -1), other]
-        expected = peri([one, other], 5, objective="sum").matrix
+        whole: list[Locals] = [one, other]
+        split: list[Locals] = [share(one, part, 1), share(one, part, -1), other]
+        expected = peri(whole, 5, objective="sum").matrix
         assert np.array_equal(peri(split, 5, objective="sum").matrix, expected)
-        changed += not np.array_equal(peri(split, 5).matrix, peri([one, other], 5).matrix)
+        changed += not np.array_equal(peri(split, 5).matrix, peri(whole, 5).matrix)
     assert changed, "the worst regret does depend on who is a site"
 
 
