@@ -1,6 +1,6 @@
 """PERI and its rivals: one graph for several sites, on random nonlinear models. Not private.
 
-    python bench/peri.py [--runs 4] [--columns 5,10,15] [--sites 3,5] [--rows 5000]
+    python bench/peri.py [--runs 8] [--columns 5,10,15] [--sites 3,5] [--rows 5000]
 
 Erdős-Rényi graphs with 1.5 arrows per column; each column is a random network of two layers with
 tanh units of its parents, plus Gaussian noise. All sites have rows of one distribution, each
@@ -211,7 +211,7 @@ def whole(text: str) -> list[int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=4)
+    parser.add_argument("--runs", type=int, default=8)
     parser.add_argument("--columns", type=whole, default=[5, 10, 15])
     parser.add_argument("--sites", type=whole, default=[3, 5])
     parser.add_argument("--rows", type=int, default=5000)
