@@ -28,9 +28,9 @@ from privet.results import saved as evidence_file
 from privet.results.saved import Saved
 from privet.schema.model import Adjacency, Column, Schema
 from privet.scores.families import Families
-from privet.scores.gaussian import bge, gaussian_bic
+from privet.scores.gaussian import bge, gaussian_aic, gaussian_bic
 from privet.scores.noisy_tables import NoisyTables
-from privet.scores.tables import MOST_CELLS, SAMPLE_SIZE, bdeu, bic
+from privet.scores.tables import MOST_CELLS, SAMPLE_SIZE, aic, bdeu, bic
 from privet.search.constraints import Constraints
 from privet.search.exact import exact
 from privet.search.pc import log_odds, skeleton
@@ -120,10 +120,11 @@ def counts_by_parents(codes: Codes, child: int, parents: tuple[int, ...]) -> lis
     ]
 
 
-def slow_bic(codes: Codes, child: int, parents: tuple[int, ...], penalty: float) -> float:
+def slow_likelihood(codes: Codes, child: int, parents: tuple[int, ...], price: float) -> float:
+    """Less a price for each free number."""
     strata = counts_by_parents(codes, child, parents)
     likelihood = sum(n * log(n / sum(row)) for row in strata for n in row if n)
-    return likelihood - penalty / 2 * log(len(codes)) * len(strata) * (LEVELS[child] - 1)
+    return likelihood - price * len(strata) * (LEVELS[child] - 1)
 
 
 def slow_bdeu(codes: Codes, child: int, parents: tuple[int, ...]) -> float:
@@ -136,17 +137,18 @@ def slow_bdeu(codes: Codes, child: int, parents: tuple[int, ...]) -> float:
     )
 
 
-def test_bic_and_bdeu_are_what_their_formulas_say() -> None:
+def test_bic_aic_and_bdeu_are_what_their_formulas_say() -> None:
     codes = rows_of(1)
     tables = counted(codes)
     for child, parents in families(4):
         found = [
             score.local(child, indices(parents))[0]
-            for score in (bic(tables), bic(tables, penalty=2.5), bdeu(tables))
+            for score in (bic(tables), bic(tables, penalty=2.5), aic(tables), bdeu(tables))
         ]
         wanted = [
-            slow_bic(codes, child, parents, 1.0),
-            slow_bic(codes, child, parents, 2.5),
+            slow_likelihood(codes, child, parents, log(len(codes)) / 2),
+            slow_likelihood(codes, child, parents, 2.5 / 2 * log(len(codes))),
+            slow_likelihood(codes, child, parents, 1.0),
             slow_bdeu(codes, child, parents),
         ]
         assert np.allclose(found, wanted, rtol=1e-10), (child, parents)
@@ -173,15 +175,19 @@ def moments(rows: NDArray[np.float64], noise: float = 0.0) -> MomentEvidence:
     )
 
 
-def test_gaussian_bic_is_that_of_least_squares() -> None:
+def test_gaussian_bic_and_aic_are_those_of_least_squares() -> None:
     rows = gaussian_rows(2, 200)
-    for penalty in (1.0, 2.0):
-        score = gaussian_bic(moments(rows), penalty)
+    half = log(len(rows)) / 2
+    for score, price in (
+        (gaussian_bic(moments(rows)), half),
+        (gaussian_bic(moments(rows), 2.0), 2 * half),
+        (gaussian_aic(moments(rows)), 1.0),
+    ):
         for child, parents in families(4):
             x, y = rows[:, list(parents)], rows[:, child]
             left = y - x @ np.linalg.lstsq(x, y, rcond=None)[0] if parents else y
             likelihood = -len(rows) / 2 * log((left**2).mean())
-            wanted = likelihood - penalty / 2 * log(len(rows)) * len(parents)
+            wanted = likelihood - price * len(parents)
             assert np.isclose(score.local(child, indices(parents))[0], wanted, rtol=1e-9, atol=1e-7)
 
 
@@ -230,8 +236,10 @@ def all_scores() -> dict[str, Families]:
     tables, numbers = counted(rows_of(5)), moments(gaussian_rows(5, 300), noise=0.001)
     return {
         "bic": bic(tables),
+        "aic": aic(tables),
         "bdeu": bdeu(tables),
         "gaussian bic": gaussian_bic(numbers),
+        "gaussian aic": gaussian_aic(numbers),
         "bge": bge(numbers),
         "noisy tables": noisy(measured(rows_of(5), noise=3.0)),
     }

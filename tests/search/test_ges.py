@@ -12,8 +12,17 @@ import pytest
 
 from privet.errors import GraphError, KnowledgeError
 from privet.graph.meek import apply_knowledge, cpdag, extension, is_acyclic
+from privet.search.classes import (
+    MOST_CLIQUES,
+    Delete,
+    Insert,
+    State,
+    Turn,
+    class_of,
+    cliques,
+)
 from privet.search.constraints import Constraints
-from privet.search.ges import MOST_CLIQUES, _Delete, _Insert, _Search, _State, _Turn, ges
+from privet.search.ges import _Search, ges
 from privet.search.hill_climb import Remembered, closed
 from tests.helpers.cpdags import is_valid_cpdag
 from tests.helpers.population import Bools, Gaussian, Indices, population, sample, sampled
@@ -49,35 +58,35 @@ def neighbours(dag: Bools, kind: type) -> list[Bools]:
     """DAGs that one arrow more, one fewer, or one turned arrow makes of this one."""
     out = []
     for x, y in product(range(len(dag)), repeat=2):
-        if x == y or (dag[x, y] or dag[y, x]) == (kind is _Insert) or dag[y, x]:
+        if x == y or (dag[x, y] or dag[y, x]) == (kind is Insert) or dag[y, x]:
             continue
         other = dag.copy()
-        other[x, y], other[y, x] = kind is _Insert, kind is _Turn
+        other[x, y], other[y, x] = kind is Insert, kind is Turn
         if is_acyclic(other):
             out.append(other)
     return out
 
 
-@pytest.mark.parametrize("operator", [_Insert(None), _Delete(), _Turn()])
+@pytest.mark.parametrize("operator", [Insert(None), Delete(), Turn()])
 def test_steps_lead_to_all_classes_next_door_and_are_worth_what_they_say(
-    operator: _Insert | _Delete | _Turn,
+    operator: Insert | Delete | Turn,
 ) -> None:
     """All 185 classes on four nodes. The score is that of 100 rows that no DAG explains."""
     mixed = rng_of(5).normal(size=(4, 4)) @ rng_of(6).normal(size=(4, 100))
     scores = Gaussian(np.cov(mixed), 100)
     constraints, memory = no_knowledge(4), Remembered(scores.gains)
-    search = _Search(constraints, memory, memory.pairs(constraints.possible), 4)
+    ranking = memory.pairs(constraints.possible)
     classes = members_of_classes()
     assert len(classes) == 185
     for key, dags in classes.items():
-        state = _State.of(np.frombuffer(key, dtype=bool).reshape(4, 4))
+        state = State.of(np.frombuffer(key, dtype=bool).reshape(4, 4))
         expected = {cpdag(b).tobytes() for a in dags for b in neighbours(a, type(operator))} - {key}
         found = set()
         for x, y in np.argwhere(operator.pairs(state, constraints)).tolist():
-            for clique in search._cliques(state, y, *operator.choices(state, x, y)):
+            for clique in cliques(state, ranking[:, y], *operator.choices(state, x, y)):
                 if not operator.is_valid(state, x, y, clique):
                     continue
-                new = search._class_of(operator.result(state, x, y, clique))
+                new = class_of(operator.result(state, x, y, clique), constraints)
                 assert new is not None
                 terms = operator.terms(state, x, y, clique)
                 memory.learn(term for term in terms if term is not None)
@@ -149,18 +158,18 @@ def test_options_kept_from_step_to_step_are_those_that_would_be_found_anew(
     turned: set[tuple[int, int]] = set()
     steps: Counter[type] = Counter()
 
-    def new_phase(self: _Search, state: _State, operator: Any) -> _State:
+    def new_phase(self: _Search, state: State, operator: Any) -> State:
         turned.clear()
         return phase(self, state, operator)
 
-    def checked(self: _Search, state: _State, operator: Any, options: Any) -> Any:
+    def checked(self: _Search, state: State, operator: Any, options: Any) -> Any:
         anew: dict[tuple[int, int], Any] = {}
         self._weigh(state, operator, operator.pairs(state, self.constraints), anew)
         assert options == {pair: found for pair, found in anew.items() if pair not in turned}
         step = best(self, state, operator, options)
         if step is not None:
             steps[type(operator)] += 1
-            turned.update({step[0]} if isinstance(operator, _Turn) else ())
+            turned.update({step[0]} if isinstance(operator, Turn) else ())
         return step
 
     monkeypatch.setattr(_Search, "phase", new_phase)
@@ -171,19 +180,17 @@ def test_options_kept_from_step_to_step_are_those_that_would_be_found_anew(
         ges(scores.gains, free)
         ges(scores.gains, free, candidates=dag | dag.T)
         ges(Rumours(seed, list(range(7))).ask, no_knowledge(7), max_parents=3)
-    assert min(steps[kind] for kind in (_Insert, _Delete, _Turn)) > 50
+    assert min(steps[kind] for kind in (Insert, Delete, Turn)) > 50
 
 
 def test_dense_neighbourhoods_are_tried_in_part_the_strongest_first() -> None:
     size = 12
     complete = ~np.eye(size, dtype=bool)
     association = rng_of(1).random((size, size))
-    memory = Remembered(population(complete & False, 0).gains)
-    search = _Search(no_knowledge(size), memory, association, size)
-    cliques = search._cliques(_State.of(complete), 0, 0, (1 << size) - 2)
+    found = cliques(State.of(complete), association[:, 0], 0, (1 << size) - 2)
     strongest = 1 + np.argsort(-association[1:, 0])
-    assert len(cliques) == len(set(cliques)) == MOST_CLIQUES
-    assert cliques[:size] == [0, *(1 << int(v) for v in strongest)]
+    assert len(found) == len(set(found)) == MOST_CLIQUES
+    assert found[:size] == [0, *(1 << int(v) for v in strongest)]
 
 
 def test_where_one_search_ends_another_finds_no_step() -> None:

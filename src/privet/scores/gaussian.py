@@ -1,4 +1,4 @@
-"""Gaussian BIC and BGe from moments, exact or noisy.
+"""Gaussian BIC, AIC and BGe from moments, exact or noisy.
 
 A null correlation has variance spread / rows from sampling, and noise that is round in the metric
 of the rows adds just s² to it (``independence/fisher_z.py``), whichever columns are looked at. So m
@@ -6,6 +6,7 @@ of the rows adds just s² to it (``independence/fisher_z.py``), whichever column
 correlations and l the columns of a set, its worth is
 
     BIC    -m/2 log |R| - w/2 log m  l (l - 1) / 2      [Schwarz 1978]; w is the penalty discount
+    AIC    -m/2 log |R| - l (l - 1) / 2                 [Akaike 1974]
     BGe    log marginal likelihood of m rows of these columns, the others left out
            [Geiger, Heckerman 2002, as corrected by Kuipers, Moffa, Heckerman 2014]
 
@@ -34,14 +35,23 @@ BLOCK = 20_000  # sets at a time, so that memory stays bounded
 
 def gaussian_bic(evidence: MomentEvidence, penalty: float = 1.0) -> Families:
     """Above 1, ``penalty`` keeps fewer edges; below, more."""
+    # an edge never costs less than half a nat
+    return _likelihood(evidence, lambda rows: penalty / 2 * log(max(rows, e)))
+
+
+def gaussian_aic(evidence: MomentEvidence) -> Families:
+    return _likelihood(evidence, lambda rows: 1.0)
+
+
+def _likelihood(evidence: MomentEvidence, price: Callable[[float], float]) -> Families:
+    """Less a price for each edge, which the number of rows sets."""
     rows = _effective_rows(evidence)
     scaled = _correlations(evidence)
 
     def worth(sets: Indices) -> Floats:
         size = sets.shape[1]
-        # an edge never costs less than half a nat
-        price = penalty / 2 * log(max(rows, e)) * size * (size - 1) / 2
-        return np.asarray(-rows / 2 * _log_determinants(scaled, sets) - price)
+        cost = price(rows) * size * (size - 1) / 2
+        return np.asarray(-rows / 2 * _log_determinants(scaled, sets) - cost)
 
     return Families(_in_blocks(worth))
 

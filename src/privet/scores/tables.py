@@ -1,14 +1,16 @@
-"""BIC and BDeu from exact tables.
+"""BIC, AIC and BDeu from exact tables.
 
 With N the counts of the table of a column set S, n their sum and c the number of cells, the
 worth of S is
 
     BIC     Σ N log(N / n) - w/2 (c - 1) log n
+    AIC     Σ N log(N / n) - (c - 1)
     BDeu    Σ log Γ(N + a/c) / Γ(a/c) - log Γ(n + a) / Γ(a)
 
 so that a family scores its log likelihood less w/2 log n for each free number of its table
-[Schwarz 1978], or its log marginal likelihood under a Dirichlet prior that weighs as much as a
-rows, evenly spread [Heckerman, Geiger, Chickering 1995]. w is the penalty discount; a is 10.
+[Schwarz 1978], or less 1 [Akaike 1974], or its log marginal likelihood under a Dirichlet prior
+that weighs as much as a rows, evenly spread [Heckerman, Geiger, Chickering 1995]. w is the penalty
+discount; a is 10.
 """
 
 from __future__ import annotations
@@ -34,11 +36,20 @@ SAMPLE_SIZE = 10.0
 def bic(tables: ExactTables, penalty: float = 1.0) -> Families:
     """Above 1, ``penalty`` keeps fewer edges; below, more."""
 
+    return _likelihood(tables, lambda rows: penalty / 2 * np.log(np.maximum(rows, 1.0)))
+
+
+def aic(tables: ExactTables) -> Families:
+    return _likelihood(tables, np.ones_like)
+
+
+def _likelihood(tables: ExactTables, price: Callable[[Floats], Floats]) -> Families:
+    """Less a price for each free number, which the number of rows sets."""
+
     def worth(counts: Floats) -> Floats:
         rows = counts.sum(axis=1)
         likelihood = xlogy(counts, counts).sum(axis=1) - xlogy(rows, rows)
-        price = penalty / 2 * (counts.shape[1] - 1) * np.log(np.maximum(rows, 1.0))
-        return np.asarray(likelihood - price)
+        return np.asarray(likelihood - (counts.shape[1] - 1) * price(rows))
 
     return Families(_by_shape(tables, worth))
 

@@ -188,7 +188,7 @@ class _Walk:
     def _values(self) -> Floats:
         """What adding, deleting and turning x --> y are worth; -inf where that cannot be."""
         dag, worth = self.dag, self.worth
-        reach = _reach(dag)
+        reach = reachable(dag)
         around = (dag.astype(np.float32) @ reach.astype(np.float32)) > 0
         able = np.isfinite(worth)
         free = dag & ~self.required & able
@@ -201,7 +201,7 @@ class _Walk:
         return values
 
 
-def _reach(dag: Bools) -> Bools:
+def reachable(dag: Bools) -> Bools:
     """Whether a directed path leads from i to j."""
     reach = dag.copy()
     for _ in range(len(dag).bit_length()):

@@ -1,0 +1,193 @@
+"""PERI: one graph for several sites, which tell a server their regrets and nothing else.
+
+[Mian, Kaltenpoth, Kamp, Vreeken 2023]. The server walks from class to class as GES does, by
+inserting and deleting edges. It sends the class where it stands; the steps from there follow from
+the class, so all sites list the same ones, and each answers with its regret there and after each
+step. The server takes the step with the smallest worst regret, or the smallest sum, as long as
+that goes down.
+
+First each site finds the graph it likes best, by the same search on its own scores, and tells
+nobody. That may be a poor one; so for the worst regret there is a second round, in which the
+graph that was found takes its place. In a sum the best graph only adds a constant: one round will
+do.
+
+Nothing here is private. The paper's noise on each regret is charged once, though every message
+holds dozens, and the regret of a Gaussian score has no finite sensitivity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from privet.arrays import Bools, Floats
+from privet.search.classes import Delete, Insert, Operator, State, Step, class_of, steps
+from privet.search.constraints import Constraints
+from privet.search.hill_climb import TINY
+from privet.search.protocols import Locals
+from privet.search.regret import Objective, Scored, overall
+
+# Inserting and deleting are repeated until nothing improves. With some of the sites asked at a
+# time one may undo what another did, so there is an end to it.
+MOST_REPEATS = 10
+ROUNDS: dict[Objective, int] = {"worst": 2, "sum": 1}
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """The class that was found, and what it took.
+
+    ``regrets`` are those of the sites there. ``objectives`` has for each round the value before
+    each step and at the end, over the sites that were asked. An iteration is one question of the
+    server; ``messages`` and ``numbers`` are what each site sent in answer.
+    """
+
+    matrix: Bools
+    regrets: tuple[float, ...]
+    objectives: tuple[tuple[float, ...], ...]
+    iterations: int
+    messages: tuple[int, ...]
+    numbers: tuple[int, ...]
+
+
+def peri(
+    sites: Sequence[Locals],
+    size: int,
+    *,
+    objective: Objective = "worst",
+    rounds: int | None = None,
+    share: float = 1.0,
+    rng: np.random.Generator | None = None,
+    max_parents: int | None = None,
+) -> Agreed:
+    """The class that no insertion or deletion makes better for all ``sites``, each known by its
+    local scores of ``size`` columns.
+
+    With ``share`` below 1, so large a part of the sites (drawn anew for each iteration by
+    ``rng``, at least one) is asked. All hear which step was taken, so each keeps its own regret.
+    """
+    widest = size if max_parents is None else max_parents
+    known = [_Site(Scored(local)) for local in sites]
+    for site in known:
+        itself = _Site(site.scores)
+        _Server([itself], size, widest).walk()
+        site.best = -itself.regret
+    draw = np.random.default_rng(0) if rng is None else rng
+    server = _Server(known, size, widest, objective, share, draw)
+    objectives = []
+    for _ in range(ROUNDS[objective] if rounds is None else rounds):
+        state, values = server.walk()
+        objectives.append(tuple(values))
+        regrets = tuple(site.regret for site in known)
+        for site in known:
+            site.best -= site.regret
+    return Agreed(
+        state.matrix,
+        regrets,
+        tuple(objectives),
+        server.iterations,
+        tuple(site.messages for site in known),
+        tuple(site.numbers for site in known),
+    )
+
+
+def alone(local: Locals, size: int, *, max_parents: int | None = None) -> Bools:
+    """What one site finds by itself: GES by insertion and deletion, whose score may depend on the
+    direction of an edge."""
+    widest = size if max_parents is None else max_parents
+    return _Server([_Site(Scored(local))], size, widest).walk()[0].matrix
+
+
+def union(sites: Sequence[Locals], size: int, *, max_parents: int | None = None) -> Bools:
+    """Every edge that some site finds by itself, as it finds it; lines where they disagree. Need
+    not be a class."""
+    found = [alone(local, size, max_parents=max_parents) for local in sites]
+    return np.asarray(np.any(found, axis=0))
+
+
+@dataclass
+class _Site:
+    """``best`` is what the best graph is worth, and ``regret`` that of the class where the server
+    stands; both beside the empty graph."""
+
+    scores: Scored
+    best: float = 0.0
+    regret: float = 0.0
+    messages: int = 0
+    numbers: int = 0
+
+    def answer(self, found: Sequence[Step]) -> Floats:
+        """The regret here, and after each step."""
+        self.messages += 1
+        self.numbers += 1 + len(found)
+        return np.concatenate(([self.regret], self.regret - self._worth(found)))
+
+    def follow(self, step: Step) -> None:
+        self.regret -= float(self._worth([step])[0])
+
+    def _worth(self, found: Sequence[Step]) -> Floats:
+        won = self.scores.gains([step.won for step in found if step.won is not None])
+        lost = self.scores.gains([step.lost for step in found if step.lost is not None])
+        return np.concatenate((won, -lost))
+
+
+@dataclass
+class _Server:
+    sites: list[_Site]
+    size: int
+    max_parents: int
+    objective: Objective = "worst"
+    share: float = 1.0
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    iterations: int = 0
+
+    def walk(self) -> tuple[State, list[float]]:
+        """One round from the empty class: insert, delete, and again, until nothing changes."""
+        for site in self.sites:
+            site.regret = site.best
+        state = State.of(np.zeros((self.size, self.size), dtype=bool))
+        values: list[float] = []
+        for _ in range(MOST_REPEATS):
+            before = state
+            for operator in (Insert(None), Delete()):
+                state = self._phase(state, operator, values)
+            if np.array_equal(before.matrix, state.matrix):
+                break
+        return state, values
+
+    def _phase(self, state: State, operator: Operator, values: list[float]) -> State:
+        """The best step of one kind, again and again until none improves."""
+        while found := self._valid(state, operator):
+            self.iterations += 1
+            answers = np.stack([site.answer(found) for site in self._asked()])
+            here, *after = overall(answers, self.objective).tolist()
+            values.append(here)
+            at = int(np.argmin(after))
+            if not after[at] < here - TINY:
+                break
+            step = found[at]
+            for site in self.sites:
+                site.follow(step)
+            new = class_of(operator.result(state, *step[:3]), self._free())
+            assert new is not None, "a valid step leads to a class"
+            state = new
+        return state
+
+    def _valid(self, state: State, operator: Operator) -> list[Step]:
+        """All steps of one kind; a function of the class."""
+        pairs, unranked = operator.pairs(state, self._free()), np.zeros((self.size, self.size))
+        found = steps(state, operator, pairs, unranked, self.max_parents)
+        return [step for step in found if operator.is_valid(state, *step[:3])]
+
+    def _asked(self) -> list[_Site]:
+        if self.share >= 1:
+            return self.sites
+        count = max(1, round(self.share * len(self.sites)))
+        drawn = self.rng.choice(len(self.sites), size=count, replace=False)
+        return [self.sites[at] for at in sorted(drawn.tolist())]
+
+    def _free(self) -> Constraints:
+        anything = ~np.eye(self.size, dtype=bool)
+        return Constraints(anything, anything, ~anything & anything)
