@@ -19,8 +19,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
+
+from privet.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "bench" / "results"
@@ -70,7 +73,15 @@ def blocks(document: str) -> Iterator[tuple[str, str]]:
 # -- examples
 
 
+SHELL = re.compile(r"[|&;<>$*`#'\"(]")  # what only a shell understands
+
+
 def run(kind: str, code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """The example, in a process of its own unless all of it is plain commands of Privet: to start
+    one takes longer than most of these do."""
+    lines = code.replace("\\\n", " ").splitlines()
+    if kind != "python" and all(x.startswith("privet ") and not SHELL.search(x) for x in lines):
+        return run_here([line.split()[1:] for line in lines], folder)
     bin_folder = Path(sys.executable).parent
     environment = {
         **os.environ,
@@ -81,6 +92,22 @@ def run(kind: str, code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*command, code], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
+
+
+def run_here(commands: list[list[str]], folder: Path) -> subprocess.CompletedProcess[str]:
+    """One command after the other, until one fails, as a shell with -e would."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    ledger = {"PRIVET_LEDGER": str(folder / "ledger.sqlite")}
+    with (
+        contextlib.chdir(folder),
+        mock.patch.dict(os.environ, ledger),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        for words in commands:
+            if code := main(words):
+                break
+    return subprocess.CompletedProcess(commands[0], code, out.getvalue(), err.getvalue())
 
 
 def run_in_order(document: str, folder: Path) -> int:
