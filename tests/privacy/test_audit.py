@@ -37,6 +37,7 @@ Floats = NDArray[np.float64]
 
 FALSE_ALARM = 1e-6
 EPSILON, DELTA = 2.0, 0.1  # where a few thousand runs can tell half the noise from all of it
+RUNS = 4_000  # on each of the two tables
 CHOOSE = 0.2  # share of the runs on which the event is chosen
 SCHEMA = Schema(
     name="audited",
@@ -47,7 +48,7 @@ NEIGHBOUR = [*TABLE, (0, 1)]
 
 
 class Reopened(Vault):
-    """A vault whose rows are already encoded, so that twenty thousand runs take a minute.
+    """A vault whose rows are already encoded, so that eight thousand runs take half a minute.
 
     Only reading and encoding the data is left out; check, charge, compute, blur and hand out are
     those of every vault.
@@ -140,9 +141,10 @@ def half(scale: Callable[..., float]) -> Callable[..., float]:
 
 
 def test_whole_runs_keep_their_promise() -> None:
-    """20,000 runs, and the evidence in them is what the price says: each run's log likelihood
-    ratio has mean ∓rho and variance 2 rho, since a record reaches every bound here."""
-    without, present = Attacker().listen(10_000)
+    """8,000 runs, as many as convict half the noise, and the evidence in them is what the price
+    says: each run's log likelihood ratio has mean ∓rho and variance 2 rho, since a record reaches
+    every bound here."""
+    without, present = Attacker().listen(RUNS)
     assert lower_bound(without, present, DELTA) < EPSILON
     rho = float(rho_for(EPSILON, DELTA))
     for values, mean in ((without, -rho), (present, rho)):
@@ -153,7 +155,7 @@ def test_whole_runs_keep_their_promise() -> None:
 def test_whole_runs_with_half_the_noise_are_convicted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: the ledger, the budget and the certificate would look as before."""
     monkeypatch.setattr(Gaussian, "scale", half(Gaussian.scale))
-    without, present = Attacker().listen(4_000)
+    without, present = Attacker().listen(RUNS)
     assert lower_bound(without, present, DELTA) > EPSILON
 
 
