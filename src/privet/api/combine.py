@@ -14,10 +14,9 @@ from typing import Any
 from privet.api.checks import read_schema
 from privet.api.discover import search
 from privet.api.evidence import check_searchable, open_evidence
-from privet.arrays import OnStep
+from privet.arrays import OnStep, say_nothing
 from privet.methods import catalogue
 from privet.methods.options import Settings, make_settings
-from privet.options.option import say_nothing
 from privet.results.discovery import Discovery
 from privet.results.joint import Sent, combined
 from privet.results.saved import Saved

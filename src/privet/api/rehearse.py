@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from privet.api.checks import check_budget_options
 from privet.api.combine import combine
 from privet.api.discover import discover
-from privet.arrays import OnStep
+from privet.arrays import OnStep, say_nothing
 from privet.errors import BudgetError, DataError, OutputError
 from privet.graph.formats.files import to_json
 from privet.graph.graph import Graph
@@ -28,7 +28,6 @@ from privet.methods.method import USUAL_DELTA
 from privet.networks.generated import LinearGaussian
 from privet.networks.network import load
 from privet.networks.sites import Model, Site, sites_of
-from privet.options.option import say_nothing
 from privet.results.discovery import Discovery
 from privet.schema.model import Schema, did_you_mean
 from privet.trust.session import opened

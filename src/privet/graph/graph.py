@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import GraphError
-from privet.graph import meek as orient
+from privet.graph import meek
 
 Kind = Literal["dag", "cpdag", "pag"]
 Mark = Literal["-->", "---", "<->", "o->", "o-o", "o--"]
@@ -92,7 +92,7 @@ class Graph:
         object.__setattr__(self, "edges", edges)
         if len(self._by_pair) < len(edges):
             raise GraphError(f"{_repeated(edges)} are joined by two edges; keep one of them")
-        if not orient.is_acyclic(self._arrows()):
+        if not meek.is_acyclic(self._arrows()):
             raise GraphError(
                 f"the arrows of this {self.kind} run in a circle; remove or turn round one of them"
             )
@@ -168,7 +168,7 @@ class Graph:
     def cpdag(self) -> Graph:
         """The CPDAG of a DAG; a CPDAG is its own. Edges keep their confidence."""
         if self.kind == "dag":
-            return self._with_arrows(orient.cpdag(self.matrix()), "cpdag")
+            return self._with_arrows(meek.cpdag(self.matrix()), "cpdag")
         self._need_no_pag("cpdag")
         return self
 
@@ -191,7 +191,7 @@ class Graph:
         """One DAG of the class that a CPDAG stands for; a DAG is its own."""
         if self.kind == "dag":
             return self
-        dag = orient.extension(self.matrix())
+        dag = meek.extension(self.matrix())
         if dag is None:
             raise GraphError(
                 "no DAG has just the arrows and colliders of this graph, so it is not a valid "

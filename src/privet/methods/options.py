@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from privet.arrays import OnStep
+from privet.arrays import OnStep, say_nothing
 from privet.evidence.prior import default_level
 from privet.options import option
-from privet.options.option import name, number, say_nothing, whole
+from privet.options.option import name, number, whole
 
 SEARCH = "search"  # groups of the command line
 PUBLISHED = "published methods (em-pc, svt-pc, priv-pc, curate, …)"

@@ -19,10 +19,6 @@ Kind = Literal["whole", "number", "name", "flag"]
 KEY = "option"  # of a field's metadata
 
 
-def say_nothing(_what: str, _share: float) -> None:
-    """For whoever does not want to hear of steps."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Option:
     """``rule`` completes "it must". A number lies ``between`` two, both left out, if these are

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from privet.arrays import OnStep
+from privet.arrays import OnStep, say_nothing
 from privet.options import option
-from privet.options.option import flag, name, number, say_nothing, whole
+from privet.options.option import flag, name, number, whole
 
 if TYPE_CHECKING:
     from privet.privacy.queries.additive_noise import Protect

@@ -23,7 +23,7 @@ from fractions import Fraction
 from statistics import median
 
 from privet.methods.literature import bars as sequential
-from privet.methods.literature import separations as decided
+from privet.methods.literature import separations
 from privet.methods.literature.as_published import curate as published
 from privet.methods.literature.bars import Bars
 from privet.methods.literature.curate_budgets import allocate
@@ -103,7 +103,7 @@ METHODS = (
         evidence="decisions",
         check=sequential.check,
         measure=measure,
-        search=decided.search,
+        search=separations.search,
         alpha=sequential.usual_level,
         uses=frozenset({"statistic", "subsample", "beta1", "beta2"}),
         published=Published(measure=published.measure, why=published.WHY),

@@ -25,7 +25,7 @@ from typing import Protocol
 
 from privet.errors import MethodError
 from privet.methods.literature import bars as sequential
-from privet.methods.literature import separations as decided
+from privet.methods.literature import separations
 from privet.methods.literature.as_published import em_pc as published
 from privet.methods.literature.bars import Bars
 from privet.methods.literature.critical_values import Margins
@@ -236,7 +236,7 @@ METHODS = (
         evidence="decisions",
         check=check,
         measure=measure,
-        search=decided.search,
+        search=separations.search,
         alpha=usual_level,
         uses=frozenset({"statistic", "cap"}),
         published=Published(measure=published.measure, why=published.WHY),

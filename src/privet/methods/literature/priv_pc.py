@@ -15,7 +15,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from privet.methods.literature import bars as sequential
-from privet.methods.literature import separations as decided
+from privet.methods.literature import separations
 from privet.methods.literature.as_published import sieve as published
 from privet.methods.literature.bars import Bars
 from privet.methods.literature.decisions import as_release
@@ -68,7 +68,7 @@ METHODS = (
         evidence="decisions",
         check=sequential.check,
         measure=measure,
-        search=decided.search,
+        search=separations.search,
         alpha=sequential.usual_level,
         uses=frozenset({"statistic", "cap", "subsample"}),
         published=Published(measure=published.priv_pc, why=published.WHY_PRIV_PC),

@@ -14,7 +14,7 @@ facts (``proofs/filter.md``). Statistics: ``proofs/statistics.md``.
 from __future__ import annotations
 
 from privet.methods.literature import bars as sequential
-from privet.methods.literature import separations as decided
+from privet.methods.literature import separations
 from privet.methods.literature.as_published import sieve as published
 from privet.methods.literature.decisions import as_release
 from privet.methods.method import Method, Published
@@ -50,7 +50,7 @@ METHODS = (
         evidence="decisions",
         check=sequential.check,
         measure=measure,
-        search=decided.search,
+        search=separations.search,
         alpha=sequential.usual_level,
         uses=frozenset({"statistic", "cap"}),
         published=Published(measure=published.svt_pc, why=published.WHY_SVT_PC),

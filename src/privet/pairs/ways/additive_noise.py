@@ -18,8 +18,7 @@ from math import log, sqrt
 import numpy as np
 
 from privet.pairs import as_published as published
-from privet.pairs import quartiles, stable
-from privet.pairs import screen as spread
+from privet.pairs import quartiles, screen, stable
 from privet.pairs.flips import by_four_noises, by_one_noise, by_two_noises, normal, within
 from privet.pairs.options import Choices
 from privet.pairs.quartiles import QUARTERS, Quartiles
@@ -108,7 +107,7 @@ def measure_scores(
     score: str, curator: Curator, pair: Pair, choices: Choices, share: Fraction
 ) -> tuple[Release, ...]:
     query = _query(score, pair, choices, exact=not curator.private)
-    coarse = spread.ask(curator, pair, share * LOOK)
+    coarse = screen.ask(curator, pair, share * LOOK)
     if score in RANKS and curator.private:
         return coarse, *stable.ranks(curator, query, share * (1 - LOOK))
     return coarse, forgotten(curator.release(query, share * (1 - LOOK)))
@@ -118,7 +117,7 @@ def publish_scores(
     score: str, curator: Curator, pair: Pair, choices: Choices, epsilon: float, delta: float
 ) -> tuple[Release, ...]:
     query = _query(score, pair, choices, exact=True)
-    exact = spread.ask(curator, pair, Fraction(1))
+    exact = screen.ask(curator, pair, Fraction(1))
     return exact, *published.scores(_noisy(curator, choices), query, epsilon, delta)
 
 
@@ -163,7 +162,7 @@ def _seen(
     releases: tuple[Release, ...], schema: Schema, choices: Choices
 ) -> tuple[str, tuple[str, ...]]:
     """A reason against any answer, or none; and warnings, of a smooth regression as well."""
-    reason, notes = spread.seen(releases, schema, choices)
+    reason, notes = screen.seen(releases, schema, choices)
     models = (getattr(release.query, "model", None) for release in releases)
     smooth = any(isinstance(model, Anm) and model.ridge > published.RIDGE for model in models)
     return reason, (SMOOTH, *notes) if smooth else notes
@@ -193,7 +192,7 @@ def measure_quartiles(
     """Eight selections; without privacy, four ranges."""
     if not curator.private:
         return _exact_ranges(curator, pair, choices)
-    coarse = spread.ask(curator, pair, share * LOOK)
+    coarse = screen.ask(curator, pair, share * LOOK)
     model = _model(pair, choices, exact=False)
     asked = [QuartileRanks(model=model, of=of, quarter=q) for of in OF for q in QUARTERS]
     price = share * (1 - LOOK) / len(asked)
@@ -211,7 +210,7 @@ def measure_ranges(
     """Four ranges, each after a test; without privacy, without."""
     if not curator.private:
         return _exact_ranges(curator, pair, choices)
-    coarse = spread.ask(curator, pair, share * LOOK)
+    coarse = screen.ask(curator, pair, share * LOOK)
     model = _model(pair, choices, exact=False)
     return coarse, *stable.ranges(curator, model, share * (1 - LOOK))
 
@@ -219,7 +218,7 @@ def measure_ranges(
 def _exact_ranges(curator: Curator, pair: Pair, choices: Choices) -> tuple[Release, ...]:
     model = _model(pair, choices, exact=True)
     found = (forgotten(curator.exact(LogIqr(model=model, of=of))) for of in OF)
-    return spread.ask(curator, pair, Fraction(1)), *found
+    return screen.ask(curator, pair, Fraction(1)), *found
 
 
 def publish_quartiles(
@@ -227,7 +226,7 @@ def publish_quartiles(
 ) -> tuple[Release, ...]:
     model = _model(pair, choices, exact=True)
     noisy, protect = _noisy(curator, choices), choices.protect
-    exact = spread.ask(curator, pair, Fraction(1))
+    exact = screen.ask(curator, pair, Fraction(1))
     return exact, *published.ranges(noisy, model, protect, epsilon, delta)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import sqrt
 
-from privet.pairs import screen as spread
+from privet.pairs import screen
 from privet.pairs.flips import by_one_noise
 from privet.pairs.options import Choices
 from privet.pairs.way import Orientation, Pair, Way, answer
@@ -31,7 +31,7 @@ DEFECT = (
 
 def measure(curator: Curator, pair: Pair, choices: Choices, share: Fraction) -> tuple[Release, ...]:
     query = LossDifference(x=pair.x, y=pair.y, x_range=pair.x_range, y_range=pair.y_range)
-    coarse = spread.ask(curator, pair, share * LOOK)
+    coarse = screen.ask(curator, pair, share * LOOK)
     return coarse, curator.release(query, share * (1 - LOOK))
 
 
@@ -43,7 +43,7 @@ def judge(
     schema: Schema, pair: Pair, releases: tuple[Release, ...], choices: Choices
 ) -> Orientation:
     release = next(r for r in releases if isinstance(r.query, LossDifference))
-    reason, notes = spread.seen(releases, schema, choices)
+    reason, notes = screen.seen(releases, schema, choices)
     one = release.asked(LossDifference).one
     difference, deviation = float(release.values[0]) / one, sqrt(release.variance) / one
     flipped = by_one_noise(difference, deviation, release.mechanism)
