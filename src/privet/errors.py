@@ -42,6 +42,10 @@ class EvidenceError(PrivetError):
     """The evidence at hand does not hold what a test asks for."""
 
 
+class StudyError(PrivetError):
+    """A study of several sites, its keys, or a message in it is not what it should be."""
+
+
 class OutputError(PrivetError):
     """The output cannot be written."""
 

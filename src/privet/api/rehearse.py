@@ -14,22 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.api.checks import check_budget_options
 from privet.api.combine import combine
 from privet.api.discover import discover
+from privet.api.rehearse_together import Terms, columns_of, play_together
 from privet.arrays import OnStep, say_nothing
-from privet.errors import BudgetError, DataError, OutputError
+from privet.errors import BudgetError, DataError, OutputError, StudyError
 from privet.graph.formats.files import to_json
 from privet.graph.graph import Graph
 from privet.graph.metrics import compare
 from privet.methods.method import USUAL_DELTA
-from privet.networks.generated import LinearGaussian
 from privet.networks.network import load
 from privet.networks.sites import Model, Site, sites_of
 from privet.results.discovery import Discovery
-from privet.schema.model import Schema, did_you_mean
+from privet.schema.model import did_you_mean
 from privet.trust.session import opened
 
 FEWEST = 2  # sites that must arrive, so that there is something to put together
@@ -55,16 +54,6 @@ class Rehearsal:
     folder: Path
 
 
-@dataclass(frozen=True, kw_only=True)
-class Terms:
-    """What every site runs."""
-
-    rows: int
-    schema: Schema
-    truth: Graph
-    asked: dict[str, Any]
-
-
 def rehearse(
     model: str | Model,
     *,
@@ -78,6 +67,8 @@ def rehearse(
     refuse: Sequence[str] = (),
     lose: Sequence[str] = (),
     central: bool = False,
+    together: bool = False,
+    tolerate: int | None = None,
     seed: int = 0,
     on_step: OnStep | None = None,
     **options: Any,
@@ -86,7 +77,9 @@ def rehearse(
 
     Writes ``site-1/``... with a ledger and results of each, ``joint/``, the schema, the truth and
     ``comparison.json`` into the folder ``output``. ``differ``: see ``networks.sites``. ``central``
-    also lets one run with the same budget have all rows, to compare with.
+    also lets one run with the same budget have all rows, to compare with. ``together`` plays
+    sites that add up under masks, of which ``tolerate`` may collude; a site that gets lost then
+    answers the first question only.
     """
     known = load(model) if isinstance(model, str) else model
     made = sites_of(known, sites, differ=differ, seed=seed)
@@ -95,14 +88,19 @@ def rehearse(
     asked = {"epsilon": epsilon, "delta": delta, "method": method, **options}
     terms = Terms(rows=rows, schema=known.schema(), truth=known.graph(), asked=asked)
     folder, tell = _folder(Path(output), terms), on_step or say_nothing
-    alone = []
-    for i, site in enumerate(made):
-        tell(f"{site.name} measures", i / (len(made) + 1))
-        alone.append(_play(site, terms, folder / site.name, site.name in refuse))
-    tell("putting together", len(made) / (len(made) + 1))
-    joint = _put_together(
-        terms, folder, [s.name for s in alone if not s.why and s.name not in lose]
-    )
+    alone: list[Score] = []
+    if together:
+        joint = play_together(
+            made, terms, folder, refuse=refuse, lose=lose, tolerate=tolerate, on_step=tell
+        )
+    else:
+        _check_tolerate(tolerate)
+        for i, site in enumerate(made):
+            tell(f"{site.name} measures", i / (len(made) + 1))
+            alone.append(_play(site, terms, folder / site.name, site.name in refuse))
+        tell("putting together", len(made) / (len(made) + 1))
+        here = [s.name for s in alone if not s.why and s.name not in lose]
+        joint = _put_together(terms, folder, here)
     scores = [_score("joint", terms.truth, joint.graph), *alone]
     if central:
         scores.insert(1, _central(made, terms))
@@ -144,13 +142,6 @@ def _central(sites: Sequence[Site], terms: Terms) -> Score:
     return _score("all rows in one place", terms.truth, found.graph)
 
 
-def columns_of(model: Model, drawn: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The columns of a table from what was drawn: numbers, or the labels of levels."""
-    if isinstance(model, LinearGaussian):
-        return drawn
-    return {name: np.array(model.levels[name], object)[codes] for name, codes in drawn.items()}
-
-
 def _score(name: str, truth: Graph, found: Graph) -> Score:
     made = compare(truth, found)
     return Score(
@@ -174,6 +165,14 @@ def _check(rows: int, sites: Sequence[Site], refuse: Sequence[str], lose: Sequen
         raise DataError(
             f"{left} of {len(names)} sites would arrive, but at least {FEWEST} can be put "
             "together; let fewer refuse or get lost"
+        )
+
+
+def _check_tolerate(tolerate: int | None) -> None:
+    if tolerate is not None:
+        raise StudyError(
+            f"tolerate = {tolerate}, but sites that measure apart need trust nobody; play them "
+            "together, or leave it away"
         )
 
 

@@ -28,12 +28,14 @@ from privet.cli.commands import (
     federate,
     ledger,
     local,
+    measure,
     methods,
     orient,
     plan,
     randomize,
     schema,
     simulate,
+    site,
 )
 from privet.errors import NOTE, PrivetError
 
@@ -46,6 +48,8 @@ COMMANDS = (
     randomize,
     local,
     federate,
+    site,
+    measure,
     compare,
     simulate,
     datasets,

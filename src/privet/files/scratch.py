@@ -47,6 +47,17 @@ def held_folder(home: Path, name: str, mode: int = 0o777) -> Iterator[Path]:
 
 
 @contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """One process at a time, where there are such locks."""
+    lock = _lock(folder, wait=True)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+@contextmanager
 def private_folder(home: Path, name: str) -> Iterator[Path]:
     """A folder that nobody else can read, and that is gone after the block."""
     with held_folder(home, name, 0o700) as path:

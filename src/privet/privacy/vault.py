@@ -1,4 +1,4 @@
-"""The vault: the only code that holds rows, behind four doors.
+"""The vault: the only code that holds rows, behind five doors.
 
 Each door does the same five things in the same order: check the question against the schema, charge
 the ledger (which may refuse), compute the answer in whole numbers, blur it, hand it out. Rows are
@@ -11,33 +11,46 @@ The data set is the table as parsed, and a record is a parsed row (see
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
-
-from privet.errors import BudgetError, DataError, SchemaError
+from privet.arrays import Integers
+from privet.errors import BudgetError, DataError, MethodError, SchemaError
 from privet.privacy.engines.encode import UNREADABLE, Encoder
 from privet.privacy.engines.source import open_source
-from privet.privacy.ledger.book import Run
-from privet.privacy.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
+from privet.privacy.ledger.book import Claim, Run
+from privet.privacy.mechanisms import (
+    AboveThreshold,
+    Exact,
+    Gaussian,
+    GaussianShare,
+    Laplace,
+    Select,
+)
 from privet.privacy.queries.base import Conditional, Query, Release, Rows
 from privet.schema.model import Schema
 from privet.schema.names import same_name
 
 
 class Vault:
-    """One table behind four doors: ``release`` (numbers), ``select`` (the place of a largest
-    number), ``sieve`` (yes or no) and ``tested`` (numbers, if a noisy test allows it).
+    """One table behind five doors: ``release`` (numbers), ``select`` (the place of a largest
+    number), ``sieve`` (yes or no), ``tested`` (numbers, if a noisy test allows it) and ``share``
+    (a part of a sum over sites, for ``privacy/together`` alone).
 
     ``run`` pays for the answers. Without one the vault is not private: it gives exact answers
     and no others.
     """
 
-    def __init__(self, data: object, schema: Schema, run: Run | None) -> None:
-        """Opens the data and holds its header, which is public, against the schema."""
+    def __init__(
+        self,
+        data: object,
+        schema: Schema,
+        run: Run | None,
+        constant: Mapping[str, int] | None = None,
+    ) -> None:
+        """Opens the data and holds its header, which is public, against the schema. The columns of
+        ``constant`` are not in the data: every row has the same code there, which is public."""
         if run is not None and not same_name(run.dataset, schema.name):
             raise BudgetError(
                 f"this run pays for data set {run.dataset!r}, but the schema is that of "
@@ -45,8 +58,9 @@ class Vault:
             )
         self.schema = schema
         self._run = run
-        self._source, positions = open_source(data, schema)
-        self._encoder = Encoder(schema=schema, positions=positions)
+        same = constant or {}
+        self._source, positions = open_source(data, schema, same.keys())
+        self._encoder = Encoder(schema=schema, positions=positions, constant=same)
         self._rows: Rows | None = None
         self._keep: int | None = None
 
@@ -71,6 +85,31 @@ class Vault:
         mechanism.scale(bound)  # which refuses noise that does not fit 64 bits
         self._charge(mechanism, str(query))
         return self._blurred(query, mechanism, bound)
+
+    def share(
+        self, asked: Sequence[tuple[Query, GaussianShare]], what: str, claim: Claim
+    ) -> list[Integers]:
+        """The answers to several queries with one site's share of noise. They are charged at once,
+        and ``claim`` is written in the same transaction. A share protects nobody by itself: it
+        must leave the site under masks only, which cancel in a sum of enough shares."""
+        bounds = []
+        for query, mechanism in asked:
+            query.check(self.schema)
+            if not query.additive:
+                raise MethodError(
+                    f"{query} of several tables is not the sum of theirs, so that no share of it "
+                    "can be given; measure apart"
+                )
+            bounds.append(query.l2_squared(self.schema))
+            mechanism.scale(bounds[-1])  # which refuses noise that does not fit 64 bits
+        if self._run is None:
+            raise BudgetError(f"{what}: shares of noise are bought from a budget; begin a run")
+        price = sum((m.cost(self._run.currency) for _, m in asked), Fraction(0))
+        self._run.spend(price, what=what, claim=claim)
+        return [
+            mechanism.perturb(self._evaluate(query), bound)[0]
+            for (query, mechanism), bound in zip(asked, bounds, strict=True)
+        ]
 
     def tested(
         self, question: Conditional, test: Laplace, mechanism: Gaussian | Laplace, delta: Fraction
@@ -187,7 +226,7 @@ class Vault:
             values, variance = mechanism.perturb(exact, bound)
         return Release(query=query, values=values, variance=variance, mechanism=str(mechanism))
 
-    def _evaluate(self, query: Query) -> NDArray[np.int64]:
+    def _evaluate(self, query: Query) -> Integers:
         try:
             if self._rows is None:
                 rows = self._encoder.rows(self._source)

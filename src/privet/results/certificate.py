@@ -53,6 +53,11 @@ class Certificate(Mapping[str, Any]):
         return self.facts.get("trust") == "sites"
 
     @property
+    def of_sum(self) -> bool:
+        """Whether several sites have kept the promise together, by a sum that alone was seen."""
+        return self.facts.get("trust") == "together"
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What makes the promise weak."""
         return tuple(self.facts.get("warnings", ()))
@@ -68,6 +73,8 @@ class Certificate(Mapping[str, Any]):
             return self._lines_of_reports()
         if self.of_sites:
             return self._lines_of_sites()
+        if self.of_sum:
+            return self._lines_of_sum()
         spent, kept = self["spent"], self["ledger"]
         lines = [
             self["promise"],
@@ -129,6 +136,24 @@ class Certificate(Mapping[str, Any]):
             "Each site looks for its own line. If the words are those that its run printed, its "
             "numbers are here as it sent them; if not, somebody has changed them.",
             "Nothing was spent here, and any further search costs nothing.",
+            *(f"Careful: {text}" for text in self.warnings),
+        )
+
+    def _lines_of_sum(self) -> tuple[str, ...]:
+        most, alone = self["sites_per_person"], self["epsilon_at_one_site"]
+        several = f" To a person at one site only, it is epsilon {alone:g}." if most > 1 else ""
+        lines = [
+            f"{site['label']}: has charged its people rho {site['rho']:.6g} for "
+            f"{len(site['questions'])} question(s)."
+            for site in self["sites"]
+        ]
+        return (
+            self["promise"] + several,
+            f"If every other site and the coordinator colluded, epsilon "
+            f"{self['alone_epsilon']:.6g} would be left of it.",
+            *lines,
+            f"The code of the study, which the sites have compared: {self['code']}.",
+            "Any further search of these sums costs nothing.",
             *(f"Careful: {text}" for text in self.warnings),
         )
 
@@ -295,7 +320,7 @@ def of_evidence(facts: Mapping[str, Any]) -> Certificate:
     }
     if facts.get("private") is False:
         kinds = {key: (*kind, type(None)) for key, kind in kinds.items()} | {"reason": (str,)}
-    elif facts.get("trust") in ("local", "sites"):
+    elif facts.get("trust") in ("local", "sites", "together"):
         kinds |= {"spent": (type(None),), "ledger": (type(None),)}
     for key, kind in kinds.items():
         if key not in facts or not isinstance(facts[key], kind):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isqrt, sqrt
@@ -50,6 +50,9 @@ class Central:
         if self.pure:
             return self.vault.release(query, Laplace(epsilon=self._budget * share))
         return self.vault.release(query, Gaussian(rho=self._budget * share))
+
+    def releases(self, asked: Sequence[tuple[Query, Fraction]]) -> tuple[Release, ...]:
+        return tuple(self.release(query, share) for query, share in asked)
 
     def laplace(self, query: Query, share: Fraction) -> Release:
         """The answer with Laplace noise, whatever the currency."""

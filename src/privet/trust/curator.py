@@ -6,7 +6,7 @@ rows or many vaults look the same to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Protocol
 
@@ -32,6 +32,9 @@ class Curator(Protocol):
 
     def release(self, query: Query, share: Fraction) -> Release:
         """The answer, for this share of the whole budget (exact if nothing is private)."""
+
+    def releases(self, asked: Sequence[tuple[Query, Fraction]]) -> tuple[Release, ...]:
+        """The answers to several queries, each for its share, that wait for none of each other."""
 
     def laplace(self, query: Query, share: Fraction) -> Release:
         """The answer with Laplace noise, whatever the currency."""

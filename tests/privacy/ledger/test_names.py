@@ -18,6 +18,7 @@ from privet.api.evidence import same_table
 from privet.errors import BudgetError, EvidenceError, LedgerError, SchemaError
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.ledger.conversion import rho_for
+from privet.privacy.ledger.store import FORMAT
 from privet.privacy.vault import Vault
 from privet.schema.model import Column, Schema
 from privet.schema.names import name_key, same_name
@@ -162,7 +163,7 @@ def test_an_old_file_is_read_as_if_its_names_had_always_been_one(old: Path) -> N
 def test_the_first_change_unites_the_names_of_an_old_file(old: Path) -> None:
     account = Ledger(old).account("clinic")
     Ledger(old).grant("harbour", epsilon=2)
-    assert version(old) == 4
+    assert version(old) == FORMAT
     with sqlite3.connect(old) as db:
         assert db.execute("SELECT dataset FROM caps").fetchall() == [("Clinic",), ("harbour",)]
         assert db.execute("PRAGMA foreign_key_check").fetchall() == []
@@ -195,7 +196,7 @@ def test_a_process_killed_while_it_unites_leaves_the_file_as_it_was(old: Path) -
     check(Ledger(old))
     assert version(old) == number
     Ledger(old).grant("harbour", epsilon=2)
-    assert version(old) == 4 and Ledger(old).account("clinic") is not None
+    assert version(old) == FORMAT and Ledger(old).account("clinic") is not None
 
 
 SPENDER = """
@@ -252,7 +253,7 @@ def two_names(
 
 def test_a_cap_that_two_names_have_exceeded_has_nothing_left(tmp_path: Path) -> None:
     two_names(path := tmp_path / "l", caps=(("1", "0"), ("2", "0")), units=(UNIT, None))
-    for number in (2, 4):
+    for number in (2, FORMAT):
         account = Ledger(path).account("A")
         assert account is not None and account.dataset == "a" and version(path) == number
         assert (account.epsilon, account.spent, account.left) == (1, 3, 0)

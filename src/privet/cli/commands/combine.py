@@ -17,11 +17,14 @@ from privet.cli.show import (
     printable,
     teller,
 )
+from privet.errors import StudyError
 from privet.methods.options import SEARCH, Settings
 from privet.options.option import Option
 from privet.options.option import table as table_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from privet.arrays import OnStep
     from privet.results.discovery import Discovery
 
@@ -32,11 +35,17 @@ def add(parsers: Subparsers) -> None:
     what = "find one causal graph from the evidence of several sites, for free"
     parser = command(parsers, "combine", what)
     parser.add_argument(
-        "evidence", metavar="EVIDENCE", nargs="+", help="the evidence.json of each site"
+        "evidence",
+        metavar="EVIDENCE",
+        nargs="+",
+        help="the evidence.json of each site; with --study, the masked answers of all sites",
     )
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the results")
     parser.add_argument(
         "--schema", metavar="FILE", help="what may cause what, if the sites do not agree on it"
+    )
+    parser.add_argument(
+        "--study", metavar="LOCK", help="the study.lock, if these are masked answers that add up"
     )
     search = parser.add_argument_group("search")
     search.add_argument("--method", metavar="NAME", help="see `privet methods` (as the sites)")
@@ -58,6 +67,10 @@ def run(args: argparse.Namespace) -> None:
     with stage, progress(args) as on_step:
         found = _ask(args, on_step)
         files = found.write(stage)
+    _show(found, files, args)
+
+
+def _show(found: Discovery, files: tuple[Path, ...], args: argparse.Namespace) -> None:
     if not args.quiet:
         print_warnings(found.certificate.warnings)
     if args.json:
@@ -69,19 +82,22 @@ def run(args: argparse.Namespace) -> None:
 
 def _ask(args: argparse.Namespace, on_step: OnStep) -> Discovery:
     from privet.api.combine import combine
+    from privet.api.study import combine_study
 
-    return combine(
-        *args.evidence,
-        schema=args.schema,
-        method=methods_of(args),
-        on_step=on_step,
-        **{option.name: getattr(args, option.name) for option in _options()},
-    )
+    asked = {option.name: getattr(args, option.name) for option in _options()}
+    asked |= {"method": methods_of(args), "on_step": on_step}
+    if args.study is None:
+        return combine(*args.evidence, schema=args.schema, **asked)
+    if args.schema is not None:
+        raise StudyError("the lock of a study has its own schema; leave --schema away")
+    return combine_study(args.evidence, args.study, **asked)
 
 
 def _print(found: Discovery) -> None:
     out = console()
-    if found.graph.edges and found.sites is not None:
+    if found.graph.edges and found.sites is None:
+        print_edges(found.graph.edges)
+    elif found.graph.edges and found.sites is not None:
         rest = [line.said() for line in found.sites.edges]
         print_edges(found.graph.edges, rest, heading="if one site is left out")
     else:

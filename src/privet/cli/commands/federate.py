@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
+from privet.cli.commands import study
 from privet.cli.commands.simulate import add_sites
 from privet.cli.results import progress
 from privet.cli.show import (
@@ -19,7 +20,6 @@ from privet.cli.show import (
     rows,
     table,
 )
-from privet.errors import MethodError
 
 if TYPE_CHECKING:
     from privet.api.rehearse import Rehearsal
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 def add(parsers: Subparsers) -> None:
     parser = command(parsers, "federate", "let several sites find one graph together")
     actions = parser.add_subparsers(metavar="ACTION", required=True)
+    study.add(actions)
     what = "play several sites with simulated rows, and hold their joint graph against the truth"
     played = command(actions, "simulate", what)
     played.add_argument("name", metavar="NAME", help="a network, such as asia or sachs")
@@ -45,7 +46,12 @@ def add(parsers: Subparsers) -> None:
     played.add_argument(
         "--central", action="store_true", help="also say what all rows in one place would show"
     )
-    played.add_argument("--together", action="store_true", help="not in this version")
+    played.add_argument(
+        "--together", action="store_true", help="sites add up under masks; only the sum is seen"
+    )
+    played.add_argument(
+        "--tolerate", type=int, metavar="T", help="colluding sites, together (default: a third)"
+    )
     played.add_argument("--seed", type=int, default=0, metavar="S", help="of the rows (default 0)")
     played.add_argument(
         "--output", required=True, metavar="DIR", help="a new folder: site-1/, ..., joint/"
@@ -56,11 +62,6 @@ def add(parsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    if args.together:
-        raise MethodError(
-            "--together (sites that add shares of noise to one sum) is not in this version; apart "
-            "is: leave it away"
-        )
     from privet.api.rehearse import rehearse
 
     with progress(args) as on_step:
@@ -75,6 +76,8 @@ def run(args: argparse.Namespace) -> None:
             refuse=args.refuse,
             lose=args.lose,
             central=args.central,
+            together=args.together,
+            tolerate=args.tolerate,
             seed=args.seed,
             output=args.output,
             on_step=on_step,

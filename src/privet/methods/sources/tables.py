@@ -142,9 +142,11 @@ def _release(curator: Curator, sets: list[tuple[int, ...]], share: Fraction) -> 
         for order in orders
     ]
     weights = [_weight(curator, query, order) for query, order in zip(queries, orders, strict=True)]
-    return tuple(
-        curator.release(query, share * weight / sum(weights))
-        for query, weight in zip(queries, weights, strict=True)
+    return curator.releases(
+        [
+            (query, share * weight / sum(weights))
+            for query, weight in zip(queries, weights, strict=True)
+        ]
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,18 +38,31 @@ FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
 
 @dataclass(frozen=True, kw_only=True)
 class Encoder:
-    """Encodes the columns of a schema that stand at known positions of a source."""
+    """Encodes the columns of a schema that stand at known positions of a source. ``constant`` are
+    columns that are not in it: each with the code that every row has."""
 
     schema: Schema
     positions: Mapping[str, int]
+    constant: Mapping[str, int] = field(default_factory=dict)
 
     def rows(self, source: Source) -> MemoryRows:
         """Every row, read when first asked for."""
         return MemoryRows(
             self.schema,
-            lambda: self._read(source, self._codes(), plain.codes),
-            lambda: self._numbers(source),
+            lambda: self._filled(self._read(source, self._codes(), plain.codes)),
+            lambda: self._filled(self._numbers(source)),
         )
+
+    @property
+    def _columns(self) -> tuple[Column, ...]:
+        """Those that are read."""
+        return tuple(column for column in self.schema.columns if column.name in self.positions)
+
+    def _filled(self, read: Arrays) -> Arrays:
+        if not read or not self.constant:
+            return read
+        first = next(iter(read.values()))
+        return {**read, **{n: np.full(len(first), c, np.uint16) for n, c in self.constant.items()}}
 
     def _numbers(self, source: Source) -> Arrays:
         wanted = self._reals()
@@ -58,7 +71,7 @@ class Encoder:
     def _codes(self) -> dict[str, str]:
         """The code of each column as SQL over its parsed cell."""
         found = {}
-        for i, column in enumerate(self.schema.columns):
+        for i, column in enumerate(self._columns):
             wide = "UTINYINT" if column.cardinality <= 256 else "USMALLINT"
             code = f"coalesce({_code(f'v{i}', column)}, {missing_code(column)})"
             found[column.name] = f"CAST({code} AS {wide})"
@@ -67,10 +80,10 @@ class Encoder:
     def _reals(self) -> dict[str, str]:
         """The clamped number of each numeric column, and the code of any other one beside
         these, as SQL over its parsed cell."""
-        if all(column.bounds is None for column in self.schema.columns):
+        if all(column.bounds is None for column in self._columns):
             return {}
         found = {name: f"CAST({code} AS DOUBLE)" for name, code in self._codes().items()}
-        for i, column in enumerate(self.schema.columns):
+        for i, column in enumerate(self._columns):
             if column.bounds is not None:
                 low, high = column.bounds
                 clamped = f"least(greatest(v{i}, {_real(low)}), {_real(high)})"
@@ -88,9 +101,9 @@ class Encoder:
                     return self._select(stack.enter_context(connection()), item, wanted)
                 con, parts = None, []
                 for block in source.blocks(tuple(self.positions.values())):
-                    cells = [block[f"c{self.positions[name]}"] for name in self.schema.names]
-                    if plain.is_plain(self.schema.columns, cells):
-                        parts.append(plainly(self.schema.columns, cells))
+                    cells = [block[f"c{self.positions[name]}"] for name in self.positions]
+                    if plain.is_plain(self._columns, cells):
+                        parts.append(plainly(self._columns, cells))
                         continue
                     con = con or stack.enter_context(connection())
                     con.register("block", {name: spread(each) for name, each in block.items()})
@@ -100,7 +113,7 @@ class Encoder:
             raise DataError(UNREADABLE) from None
 
     def _select(self, con: Any, item: str, wanted: dict[str, str]) -> Arrays:
-        columns = self.schema.columns
+        columns = self._columns
         names = [f"c{self.positions[column.name]}" for column in columns]
         kinds = con.execute(f"DESCRIBE SELECT {', '.join(names)} FROM {item}").fetchall()
         cells = [

@@ -18,7 +18,7 @@ import codecs
 import gzip
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -72,18 +72,22 @@ class Source(Protocol):
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]: ...
 
 
-def open_source(data: object, schema: Schema) -> tuple[Source, dict[str, int]]:
-    """The source of the data, and the position of each column of the schema in its header."""
-    source = _source(data, schema.names)
+def open_source(
+    data: object, schema: Schema, absent: Collection[str] = ()
+) -> tuple[Source, dict[str, int]]:
+    """The source of the data, and the position of each column of the schema in its header, but for
+    those that are known to be ``absent``."""
+    names = tuple(name for name in schema.names if name not in absent)
+    source = _source(data, names)
     seen: set[str] = set()
     for name in source.header:
-        if name in seen and name in schema.names:  # other names may be cells, without a header
+        if name in seen and name in names:  # other names may be cells, without a header
             raise DataError(
                 f"{source.label} has two columns named {name!r}; rename or remove one of them"
             )
         seen.add(name)
     positions = {name: i for i, name in enumerate(source.header)}
-    for name in schema.names:
+    for name in names:
         if name not in positions:
             raise DataError(
                 f"column {name!r} of schema {schema.name!r} is not in the header of "
@@ -95,7 +99,7 @@ def open_source(data: object, schema: Schema) -> tuple[Source, dict[str, int]]:
                 f"column {name!r} of {source.label} has the type {kind}, which is neither number, "
                 f"truth value nor text; turn it into one of these before"
             )
-    return source, {name: positions[name] for name in schema.names}
+    return source, {name: positions[name] for name in names}
 
 
 def connection() -> Any:

@@ -18,44 +18,41 @@ import shlex
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from privet.errors import BudgetError, LedgerError, PrivetError
 from privet.privacy.ledger.account import (
     Account,
     Budget,
     Entry,
-    RunRecord,
     spell,
     sufficient_epsilon,
 )
 from privet.privacy.ledger.conversion import (
     Currency,
     Number,
-    currency_for,
     epsilon_of,
     total_delta,
 )
 from privet.privacy.ledger.store import (
-    alike,
-    caps_of,
+    account_in,
+    accounts_in,
     check_format,
     check_open,
     connect,
     default_path,
+    entries_of,
     explained,
-    one_cap,
-    people_of,
     set_cap,
     unite,
 )
-from privet.schema.names import name_key
 
+Claim = Callable[[sqlite3.Connection], None]
 MEMORY = ":memory:"
 NO_TEST = Fraction(0)
 
@@ -83,7 +80,7 @@ class Ledger:
         cap = Budget.asked(epsilon, delta, test_delta)
         with self._transaction() as db:
             unite(db)
-            if old := _account(db, dataset):
+            if old := account_in(db, dataset):
                 raised = max(float(cap.epsilon), old.epsilon), max(float(cap.delta), old.delta)
                 command = self._grant_command(old, *raised, max(cap.test_delta, old.test_delta))
                 raise BudgetError(
@@ -110,7 +107,7 @@ class Ledger:
             )
         with self._transaction() as db:
             unite(db)
-            old = _account(db, dataset)
+            old = account_in(db, dataset)
             assert old is not None  # caps are never removed
             same = delta is None and test_delta is None  # of a ledger of old it may be large
             cap = (Budget.of if same else Budget.asked)(
@@ -136,14 +133,13 @@ class Ledger:
         if not self._exists():
             return None
         with self._transaction(write=False) as db:
-            return _account(db, dataset)
+            return account_in(db, dataset)
 
     def accounts(self) -> tuple[Account, ...]:
         if not self._exists():
             return ()
         with self._transaction(write=False) as db:
-            sets = sorted(alike(db).values())
-            return tuple(_read(db, names) for names in sets)
+            return accounts_in(db)
 
     def begin(
         self,
@@ -178,7 +174,7 @@ class Ledger:
         unit: str,
     ) -> Run:
         unite(db)
-        account = _account(db, dataset)
+        account = account_in(db, dataset)
         if account is None:
             set_cap(db, dataset, asked)
         else:
@@ -279,9 +275,17 @@ class Run:
     def promised_delta(self) -> float:
         return total_delta(self.delta, self.test_delta)
 
-    def spend(self, cost: Fraction, *, what: str, test_delta: Fraction = NO_TEST) -> None:
+    def spend(
+        self,
+        cost: Fraction,
+        *,
+        what: str,
+        test_delta: Fraction = NO_TEST,
+        claim: Claim | None = None,
+    ) -> None:
         """Charge ``cost`` or refuse; when this returns the charge is on disk. ``what`` is public.
-        With a test the charge is for the answer too, whether there will be one or not.
+        With a test the charge is for the answer too, whether there will be one or not. ``claim``
+        is written with the charge or not at all, and may refuse.
 
         Called before the rows are looked at. Entries that another thread or a forked process has
         made meanwhile are seen, in the transaction that writes.
@@ -301,6 +305,8 @@ class Run:
                 self._check_affordable(entry, left, tests)
                 values = (self.id, len(before), what, str(entry.cost), str(entry.test_delta))
                 db.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", values)
+                if claim is not None:
+                    claim(db)
             self.left, self.entries = left - entry.cost, (*before, entry)
             self.test_delta_left = tests - entry.test_delta
 
@@ -309,7 +315,7 @@ class Run:
         (count,) = db.execute("SELECT count(*) FROM entries WHERE run = ?", (self.id,)).fetchone()
         if count == len(self.entries):
             return self.entries, self.left, self.test_delta_left
-        found = _entries(db, self.id)
+        found = entries_of(db, self.id)
         left = self.budget - sum(e.cost for e in found)
         return found, left, self.test_delta - sum(e.test_delta for e in found)
 
@@ -343,53 +349,3 @@ class Run:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _account(db: sqlite3.Connection, dataset: str) -> Account | None:
-    names = alike(db).get(name_key(dataset))
-    return None if names is None else _read(db, names)
-
-
-def _read(db: sqlite3.Connection, names: Sequence[str]) -> Account:
-    """The account of a data set under all of its names; it is shown under the first."""
-    epsilon, delta, test_delta, unit = one_cap(caps_of(db, names))
-    rows = db.execute(
-        "SELECT id, started, method, epsilon, delta, budget, state, test_delta FROM runs"
-        f" WHERE dataset IN ({', '.join('?' * len(names))}) ORDER BY rowid",
-        tuple(names),
-    ).fetchall()
-    return Account(
-        dataset=names[0],
-        budget=Budget(
-            epsilon=Fraction(epsilon), delta=Fraction(delta), test_delta=Fraction(test_delta)
-        ),
-        unit=unit,
-        people=people_of(db, names[0]),
-        runs=tuple(_record(db, row) for row in rows),
-    )
-
-
-def _record(db: sqlite3.Connection, row: tuple[Any, ...]) -> RunRecord:
-    identity, when, method, epsilon, delta, budget, state, test_delta = row
-    return RunRecord(
-        id=identity,
-        when=when,
-        method=method,
-        epsilon=float(Fraction(epsilon)),
-        delta=float(Fraction(delta)),
-        state=state,
-        currency=currency_for(Fraction(delta)),
-        reserved=Fraction(budget),
-        test_delta=Fraction(test_delta),
-        entries=_entries(db, identity),
-    )
-
-
-def _entries(db: sqlite3.Connection, run: str) -> tuple[Entry, ...]:
-    found = db.execute(
-        "SELECT what, cost, test_delta FROM entries WHERE run = ? ORDER BY position", (run,)
-    )
-    return tuple(
-        Entry(what=what, cost=Fraction(cost), test_delta=Fraction(test_delta))
-        for what, cost, test_delta in found
-    )

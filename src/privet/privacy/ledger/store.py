@@ -10,14 +10,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from privet.errors import LedgerError
-from privet.privacy.ledger.account import Budget
+from privet.privacy.ledger.account import Account, Budget, Entry, RunRecord
+from privet.privacy.ledger.conversion import currency_for
 from privet.schema.names import name_key
 
-FORMAT = 4
+FORMAT = 5
 BUSY_SECONDS = 5.0
 Cap = tuple[str, str, str, str | None]  # epsilon, delta, test_delta, unit
+# The run of each study, and the questions that were charged to it with the messages they got.
+STUDIES = (
+    "CREATE TABLE IF NOT EXISTS studies (study TEXT NOT NULL, dataset TEXT NOT NULL,"
+    " run TEXT NOT NULL REFERENCES runs (id), PRIMARY KEY (study, dataset))",
+    "CREATE TABLE IF NOT EXISTS contexts (digest TEXT NOT NULL,"
+    " run TEXT NOT NULL REFERENCES runs (id), message BLOB, PRIMARY KEY (digest, run))",
+)
 TABLES = (
     "CREATE TABLE caps (dataset TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL,"
     " unit TEXT, test_delta TEXT NOT NULL DEFAULT '0', people TEXT)",
@@ -28,6 +37,7 @@ TABLES = (
     " what TEXT NOT NULL, cost TEXT NOT NULL, test_delta TEXT NOT NULL DEFAULT '0',"
     " PRIMARY KEY (run, position))",
     "CREATE INDEX runs_of_dataset ON runs (dataset)",
+    *STUDIES,
     f"PRAGMA user_version = {FORMAT}",
 )
 # Format 1 knew no tests. The first transaction that writes adds their columns; until then a file
@@ -35,6 +45,7 @@ TABLES = (
 # Formats 1 and 2 may have several caps for one data set, under names that look alike. All are
 # read as one (``alike``) and made one by the first transaction that writes (``unite``).
 # Formats 1 to 3 have no number for the people of a data set; that same transaction draws them.
+# Formats 1 to 4 know no studies; only transactions that write ask for these.
 FROM_1 = (
     "ALTER TABLE caps ADD COLUMN test_delta TEXT NOT NULL DEFAULT '0'",
     "ALTER TABLE runs ADD COLUMN test_delta TEXT NOT NULL DEFAULT '0'",
@@ -76,10 +87,12 @@ def check_format(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
     if version == FORMAT:
         return
     if 1 <= version < FORMAT:
-        new, seen = (FROM_1, VIEWS_OF_1) if version == 1 else ((), VIEWS_OF_3)
-        for statement in (*new, *FROM_3) if write else seen:
-            db.execute(statement)
-        if write:
+        if not write:
+            for statement in _views(version):
+                db.execute(statement)
+        else:
+            for statement in _steps(version):
+                db.execute(statement)
             unite(db)
             _number_people(db)
             db.execute(f"PRAGMA user_version = {FORMAT}")
@@ -95,6 +108,17 @@ def check_format(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
         )
     for statement in TABLES:
         db.execute(statement)
+
+
+def _views(version: int) -> tuple[str, ...]:
+    if version == 1:
+        return VIEWS_OF_1
+    return VIEWS_OF_3 if version <= 3 else ()
+
+
+def _steps(version: int) -> tuple[str, ...]:
+    first = FROM_1 if version == 1 else ()
+    return (*first, *(FROM_3 if version <= 3 else ()), *STUDIES)
 
 
 def alike(db: sqlite3.Connection) -> dict[str, list[str]]:
@@ -174,6 +198,60 @@ def check_open(db: sqlite3.Connection, identity: str) -> None:
             f"run {identity} is not open in the ledger any more, so the file was replaced or "
             f"edited meanwhile; begin another run"
         )
+
+
+def account_in(db: sqlite3.Connection, dataset: str) -> Account | None:
+    names = alike(db).get(name_key(dataset))
+    return None if names is None else _read(db, names)
+
+
+def accounts_in(db: sqlite3.Connection) -> tuple[Account, ...]:
+    return tuple(_read(db, names) for names in sorted(alike(db).values()))
+
+
+def _read(db: sqlite3.Connection, names: Sequence[str]) -> Account:
+    """The account of a data set under all of its names; it is shown under the first."""
+    epsilon, delta, test_delta, unit = one_cap(caps_of(db, names))
+    rows = db.execute(
+        "SELECT id, started, method, epsilon, delta, budget, state, test_delta FROM runs"
+        f" WHERE dataset IN ({', '.join('?' * len(names))}) ORDER BY rowid",
+        tuple(names),
+    ).fetchall()
+    return Account(
+        dataset=names[0],
+        budget=Budget(
+            epsilon=Fraction(epsilon), delta=Fraction(delta), test_delta=Fraction(test_delta)
+        ),
+        unit=unit,
+        people=people_of(db, names[0]),
+        runs=tuple(_record(db, row) for row in rows),
+    )
+
+
+def _record(db: sqlite3.Connection, row: tuple[Any, ...]) -> RunRecord:
+    identity, when, method, epsilon, delta, budget, state, test_delta = row
+    return RunRecord(
+        id=identity,
+        when=when,
+        method=method,
+        epsilon=float(Fraction(epsilon)),
+        delta=float(Fraction(delta)),
+        state=state,
+        currency=currency_for(Fraction(delta)),
+        reserved=Fraction(budget),
+        test_delta=Fraction(test_delta),
+        entries=entries_of(db, identity),
+    )
+
+
+def entries_of(db: sqlite3.Connection, run: str) -> tuple[Entry, ...]:
+    found = db.execute(
+        "SELECT what, cost, test_delta FROM entries WHERE run = ? ORDER BY position", (run,)
+    )
+    return tuple(
+        Entry(what=what, cost=Fraction(cost), test_delta=Fraction(test_delta))
+        for what, cost, test_delta in found
+    )
 
 
 @contextmanager

@@ -47,6 +47,8 @@ class Query(Protocol):
     # Whether the answers were made step by step for one search: no other search, no other options
     # and no other knowledge can make anything else of them.
     one_search: ClassVar[bool] = False
+    # Whether the answer about the rows of several tables is the sum of the answers about each.
+    additive: ClassVar[bool] = False
 
     @abstractmethod
     def check(self, schema: Schema) -> None: ...
@@ -135,6 +137,8 @@ class Histograms(Query):
     Sensitivity. A row lies in one cell of each of the ``m`` tables: adding or removing it moves
     ``m`` counts by 1; replacing it at most ``2m``. See ``proofs/counts.md``.
     """
+
+    additive = True
 
     def tables(self) -> int:
         return 1

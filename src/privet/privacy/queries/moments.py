@@ -80,6 +80,8 @@ class Moments(Query):
     |v v' - w w'|²_F = |v|⁴ + |w|⁴ - 2⟨v, w⟩² <= 2 NORM⁴.
     """
 
+    additive = True
+
     columns: tuple[str, ...]
     centres: tuple[float, ...]
     reaches: tuple[float, ...]

@@ -91,6 +91,8 @@ class Components(Query):
     ``PATTERN_COLUMNS`` columns, ``|a - b|² <= 2|a|² + 2|b|²``, four times the add-remove bound.
     """
 
+    additive = True
+
     sets: tuple[tuple[str, ...], ...]
 
     def __str__(self) -> str:

@@ -135,7 +135,7 @@ def _plan(saved: Saved, certificate: Mapping[str, Any]) -> str:
     """What this budget could have shown, for about as many rows as the evidence says."""
     if certificate.get("trust") == "local":
         return _local_plan(saved)
-    if certificate.get("trust") == "sites":  # each has a noise of its own
+    if certificate.get("trust") in ("sites", "together"):  # noise is not that of one table
         return ""
     rows = about_rows(saved)
     if not certificate["private"] or rows is None:

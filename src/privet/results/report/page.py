@@ -75,6 +75,11 @@ def badge(certificate: Mapping[str, Any]) -> str:
             f'<span class="badge good">private at each of {len(certificate["sites"])} sites: '
             f"epsilon {certificate['epsilon']:.6g}, delta {certificate['delta']:g}</span>"
         )
+    if certificate.get("trust") == "together":
+        return (
+            f'<span class="badge good">private in the sum over {len(certificate["sites"])} sites: '
+            f"epsilon {certificate['epsilon']:.6g}, delta {certificate['delta']:g}</span>"
+        )
     return (
         f'<span class="badge good">differentially private: epsilon {certificate["epsilon"]:g}, '
         f"delta {certificate['delta']:g}</span>"
@@ -91,7 +96,7 @@ def promise(certificate: Any) -> str:
     if certificate["assumptions"]:
         items = "".join(f"<li>{safe(assumed)}</li>" for assumed in certificate["assumptions"])
         body += f"<p>It holds if:</p><ul>{items}</ul>"
-    if certificate.get("trust") in ("local", "sites"):  # nothing was asked here
+    if certificate.get("trust") in ("local", "sites", "together"):  # nothing was asked here
         return body
     questions = (
         (
