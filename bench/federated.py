@@ -20,7 +20,7 @@ from typing import Any
 from common import markdown, parallel, spread, write
 
 import privet
-from privet.api.rehearse import columns_of
+from privet.api.rehearse_together import columns_of
 from privet.graph.graph import Graph
 from privet.graph.metrics import compare
 from privet.networks import load

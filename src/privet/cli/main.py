@@ -35,7 +35,7 @@ from privet.cli.commands import (
     randomize,
     schema,
     simulate,
-    site,
+    sites,
 )
 from privet.errors import NOTE, PrivetError
 
@@ -48,7 +48,7 @@ COMMANDS = (
     randomize,
     local,
     federate,
-    site,
+    sites,
     measure,
     compare,
     simulate,

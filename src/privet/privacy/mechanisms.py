@@ -38,7 +38,7 @@ FIRST_BATCH = 2  # draws ahead of a sieve at first; each further batch is twice 
 # up to 2^62 and its noise stay within 64 bits (proofs/laplace.md, gaussian.md).
 LARGEST_SCALE = 2.0**52
 END = 2**63 - 1  # where OpenDP's integers end
-SMALLEST_SHARE = 4  # scale of a share of noise
+SMALLEST_SHARE = 4  # of a share of noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +79,7 @@ class GaussianShare:
     """One site's share of Gaussian noise: ``honest`` of them add up to (nearly) discrete Gaussian
     noise with s^2 >= D^2 / (2 rho), and any further ones only add to it.
 
-    A share by itself is worth no more than honest * rho. It must not be seen but in a sum of so
-    many; proofs/together.md.
+    Alone it is worth honest * rho, so it must be seen in a sum only; proofs/together.md.
     """
 
     rho: Fraction
@@ -95,8 +94,7 @@ class GaussianShare:
         return Gaussian(rho=self.rho).cost(currency)
 
     def scale(self, l2_squared: int) -> float:
-        """Of one share; below ``SMALLEST_SHARE`` the sum would be no Gaussian. With the tenth it
-        is private in the sense of Gaussian differential privacy, too."""
+        """Of one share; if it were smaller, the sum would be no Gaussian (proofs/together.md)."""
         _check_sensitivity(l2_squared)
         needed = (l2_squared / (2 * Fraction(self.rho)) + Fraction(1, 10)) / self.honest
         return _bounded(smallest_root(max(needed, Fraction(SMALLEST_SHARE**2))))

@@ -53,11 +53,6 @@ class Certificate(Mapping[str, Any]):
         return self.facts.get("trust") == "sites"
 
     @property
-    def of_sum(self) -> bool:
-        """Whether several sites have kept the promise together, by a sum that alone was seen."""
-        return self.facts.get("trust") == "together"
-
-    @property
     def warnings(self) -> tuple[str, ...]:
         """What makes the promise weak."""
         return tuple(self.facts.get("warnings", ()))
@@ -73,7 +68,7 @@ class Certificate(Mapping[str, Any]):
             return self._lines_of_reports()
         if self.of_sites:
             return self._lines_of_sites()
-        if self.of_sum:
+        if self.facts.get("trust") == "together":  # by a sum that alone was seen
             return self._lines_of_sum()
         spent, kept = self["spent"], self["ledger"]
         lines = [
@@ -122,8 +117,6 @@ class Certificate(Mapping[str, Any]):
         )
 
     def _lines_of_sites(self) -> tuple[str, ...]:
-        most, alone = self["sites_per_person"], self["epsilon_at_one_site"]
-        several = f" To a person at one site only, it is epsilon {alone:g}." if most > 1 else ""
         lines = [
             f"{site['label']}: has promised its people epsilon {site['epsilon']:g}, delta "
             f"{site['delta']:g}; spent epsilon {site['spent']['epsilon']:.6g} on "
@@ -131,7 +124,7 @@ class Certificate(Mapping[str, Any]):
             for site in self["sites"]
         ]
         return (
-            self["promise"] + several,
+            self["promise"] + self._at_one_site(),
             *lines,
             "Each site looks for its own line. If the words are those that its run printed, its "
             "numbers are here as it sent them; if not, somebody has changed them.",
@@ -139,16 +132,18 @@ class Certificate(Mapping[str, Any]):
             *(f"Careful: {text}" for text in self.warnings),
         )
 
-    def _lines_of_sum(self) -> tuple[str, ...]:
+    def _at_one_site(self) -> str:
         most, alone = self["sites_per_person"], self["epsilon_at_one_site"]
-        several = f" To a person at one site only, it is epsilon {alone:g}." if most > 1 else ""
+        return f" To a person at one site only, it is epsilon {alone:g}." if most > 1 else ""
+
+    def _lines_of_sum(self) -> tuple[str, ...]:
         lines = [
             f"{site['label']}: has charged its people rho {site['rho']:.6g} for "
             f"{len(site['questions'])} question(s)."
             for site in self["sites"]
         ]
         return (
-            self["promise"] + several,
+            self["promise"] + self._at_one_site(),
             f"If every other site and the coordinator colluded, epsilon "
             f"{self['alone_epsilon']:.6g} would be left of it.",
             *lines,

@@ -25,6 +25,7 @@ from privet.privacy.together.wire import UNIT, Answer, Ask, Place, Question, Wor
 from privet.schema.model import Schema
 
 Post = Callable[[Ask], Sequence[Answer]]
+NOTHING = 100  # one over the share of the budget with which no attempt is worth its noise
 FAR = 1 << 62  # sums are far below; half of all garbage is above
 
 
@@ -157,7 +158,7 @@ def next_place(lock: Lock, attempt: int, roster: tuple[str, ...], spent: int) ->
             f"{len(roster)} sites would be left, but the lock wants {lock.fewest}; a study with "
             "fewer needs a new lock"
         )
-    if spent >= lock.budget:
+    if NOTHING * (lock.budget - spent) < lock.budget:
         raise StudyError(
             "nothing is left of the budget after what the sites have answered; another attempt "
             "needs a new study"

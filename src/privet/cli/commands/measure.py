@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from privet.cli.commands.site import add_keys
+from privet.cli.commands.sites import add_keys
 from privet.cli.show import Subparsers, add_ledger, command, console, printable
 
 

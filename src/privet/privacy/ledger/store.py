@@ -24,8 +24,8 @@ Cap = tuple[str, str, str, str | None]  # epsilon, delta, test_delta, unit
 STUDIES = (
     "CREATE TABLE IF NOT EXISTS studies (study TEXT NOT NULL, dataset TEXT NOT NULL,"
     " run TEXT NOT NULL REFERENCES runs (id), PRIMARY KEY (study, dataset))",
-    "CREATE TABLE IF NOT EXISTS contexts (digest TEXT NOT NULL,"
-    " run TEXT NOT NULL REFERENCES runs (id), message BLOB, PRIMARY KEY (digest, run))",
+    "CREATE TABLE IF NOT EXISTS contexts (context TEXT NOT NULL,"
+    " run TEXT NOT NULL REFERENCES runs (id), message BLOB, PRIMARY KEY (context, run))",
 )
 TABLES = (
     "CREATE TABLE caps (dataset TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL,"

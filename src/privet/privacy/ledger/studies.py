@@ -1,8 +1,8 @@
 """The run of a study in a site's ledger: begun once, gone on with after a restart, and with at most
 one charge and one message for each question.
 
-Nothing here sets a cap. A question's digest is written in the transaction of its charge; so there
-is never a message without a charge, and never a second charge or message under one digest.
+Nothing here sets a cap. What names a question is written in the transaction of its charge; so there
+is never a message without a charge, and never a second charge or message under one name.
 """
 
 from __future__ import annotations
@@ -84,29 +84,33 @@ def _run_of(db: sqlite3.Connection, study: str, dataset: str) -> str | None:
     return None if found is None else str(found[0])
 
 
-def claim(db: sqlite3.Connection, run: str, digest: str) -> None:
+def claim(db: sqlite3.Connection, run: str, context: str) -> None:
     """Part of the transaction that charges for a question."""
-    if db.execute("SELECT 1 FROM contexts WHERE run = ? AND digest = ?", (run, digest)).fetchone():
+    if db.execute(
+        "SELECT 1 FROM contexts WHERE run = ? AND context = ?", (run, context)
+    ).fetchone():
         raise BudgetError(
             "this question was charged before and its answer was lost; the coordinator must ask "
             "in a new attempt, since one question never gets two answers"
         )
-    db.execute("INSERT INTO contexts VALUES (?, ?, NULL)", (digest, run))
+    db.execute("INSERT INTO contexts VALUES (?, ?, NULL)", (context, run))
 
 
-def message_of(ledger: Ledger, run: Run, digest: str) -> bytes | None:
+def message_of(ledger: Ledger, run: Run, context: str) -> bytes | None:
     """The message that a question got; None if there is none (yet)."""
     with ledger._transaction() as db:
-        wanted = "SELECT message FROM contexts WHERE run = ? AND digest = ?"
-        found = db.execute(wanted, (run.id, digest)).fetchone()
+        wanted = "SELECT message FROM contexts WHERE run = ? AND context = ?"
+        found = db.execute(wanted, (run.id, context)).fetchone()
     return None if found is None else found[0]
 
 
-def keep(ledger: Ledger, run: Run, digest: str, message: bytes) -> None:
+def keep(ledger: Ledger, run: Run, context: str, message: bytes) -> None:
     """Before it is sent: from now on this is the answer to that question."""
     with ledger._transaction() as db:
-        changed = "UPDATE contexts SET message = ? WHERE run = ? AND digest = ? AND message IS NULL"
-        if db.execute(changed, (message, run.id, digest)).rowcount != 1:
+        changed = (
+            "UPDATE contexts SET message = ? WHERE run = ? AND context = ? AND message IS NULL"
+        )
+        if db.execute(changed, (message, run.id, context)).rowcount != 1:
             raise BudgetError(
                 "the ledger does not know this question any more, so the file was replaced or "
                 "edited meanwhile; nothing is sent"

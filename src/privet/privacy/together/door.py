@@ -139,12 +139,13 @@ class Door:
             self.check()
             run = studies.enter(self.ledger, self._terms)
             digest = ask.digest(self.lock.study, self.lock.tolerated)
-            kept = studies.message_of(self.ledger, run, digest)
+            context = f"{self._keys.name} {digest}"  # two sites may pay from one ledger
+            kept = studies.message_of(self.ledger, run, context)
             if kept is not None:
                 return kept
             self._check_memory(run)
-            message = self._measured(ask, run, digest)
-            studies.keep(self.ledger, run, digest, message)
+            message = self._measured(ask, run, digest, context)
+            studies.keep(self.ledger, run, context, message)
             return message
 
     def close(self) -> None:
@@ -162,14 +163,14 @@ class Door:
         constant = {SITE_COLUMN: names.index(here)} if self.lock.compare_sites else None
         return Vault(self.data, self._schema, run, constant)
 
-    def _measured(self, ask: Ask, run: Run, digest: str) -> bytes:
+    def _measured(self, ask: Ask, run: Run, digest: str, context: str) -> bytes:
         honest = len(ask.place.roster) - self.lock.tolerated
         asked = [
             (question.query, GaussianShare(rho=question.rho, honest=honest))
             for question in ask.questions
         ]
         what = f"stage {ask.place.stage} of study {self.lock.name!r}, attempt {ask.place.attempt}"
-        shares = self._vault(run).share(asked, what, lambda db: studies.claim(db, run.id, digest))
+        shares = self._vault(run).share(asked, what, lambda db: studies.claim(db, run.id, context))
         self._remember(run)
         numbers = np.concatenate(shares).astype(np.uint64)
         everybody = [site for site in self.lock.sites if site.name in ask.place.roster]

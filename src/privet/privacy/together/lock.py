@@ -7,6 +7,7 @@ new lock.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -126,7 +127,7 @@ class Lock:
         said = {
             "privet study": VERSION,
             **{k: getattr(self, k) for k in _PLAIN},
-            "schema": self.schema.to_dict(),
+            "schema": json.dumps(self.schema.to_dict()),  # as text: the order of columns matters
             "coordinator": asdict(self.coordinator),
             "sites": [asdict(site) for site in self.sites],
         }
@@ -174,13 +175,13 @@ def read(text: bytes) -> Lock:
             raise ValueError("nonce")
         lock = Lock(
             **plain,
-            schema=Schema.from_dict(said["schema"]),
+            schema=Schema.from_dict(json.loads(said["schema"])),
             coordinator=_keys(said["coordinator"]),
             sites=tuple(_keys(site) for site in said["sites"]),
         )
         if lock.text.encode("ascii") != text.strip():
             raise ValueError("spelling")
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         raise StudyError(
             "this is no lock of a study, or it was changed; take a fresh copy of the study.lock "
             "that `privet federate lock` wrote"
