@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint pytest coverage clean
+FLARE := .venv-flare
+
+.PHONY: demo test lint pytest coverage federated clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Privet needs Python 3.11 or later; try make PYTHON=python3.12")'
@@ -33,10 +35,19 @@ test: lint pytest
 pytest: $(VENV)/.installed-test
 	$(BIN)/python -m pytest
 
+# A federation of real processes, carried by NVIDIA FLARE in an environment of its own.
+$(FLARE)/.installed:
+	$(PYTHON) -m venv $(FLARE)
+	$(FLARE)/bin/python -m pip install --quiet --disable-pip-version-check 'nvflare>=2.9,<2.10'
+	touch $@
+
+federated: $(VENV)/.installed-test $(FLARE)/.installed
+	PRIVET_FLARE=$(FLARE)/bin $(BIN)/python -m pytest -n 0 tests/deployment
+
 # The same with every line counted, which takes longer.
 coverage: $(VENV)/.installed-test
 	$(BIN)/python -m pytest --cov --cov-report=
 	$(BIN)/python -m tests.helpers.reached
 
 clean:
-	rm -rf $(VENV) demo build dist src/*.egg-info
+	rm -rf $(VENV) $(FLARE) demo build dist src/*.egg-info

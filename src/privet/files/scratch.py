@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from privet.errors import OutputError
+
 PREFIX = ".privet-"
 
 OnNote = Callable[[str], None]  # told in a sentence what was found and done
@@ -55,6 +57,22 @@ def held(folder: Path) -> Iterator[None]:
     finally:
         if lock is not None:
             os.close(lock)
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """No second process at once, where there are such locks; refused if there is one."""
+    path.mkdir(mode=0o700, exist_ok=True)
+    lock = _lock(path, wait=False)
+    if lock is None and sys.platform != "win32":
+        raise OutputError(f"another process holds {str(path)!r}; stop it first")
+    try:
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
+            with suppress(OSError):
+                path.rmdir()
 
 
 @contextmanager

@@ -19,7 +19,6 @@ from privet.cli.show import (
 )
 from privet.errors import StudyError
 from privet.methods.options import SEARCH, Settings
-from privet.options.option import Option
 from privet.options.option import table as table_of
 
 if TYPE_CHECKING:
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
     from privet.arrays import OnStep
     from privet.results.discovery import Discovery
 
-NO_ROWS = {"orient_pairs"}  # options of what would be asked of rows
+# Of a search; what would be asked of rows is not among them.
+OPTIONS = tuple(o for o in table_of(Settings) if o.group == SEARCH and o.name != "orient_pairs")
 
 
 def add(parsers: Subparsers) -> None:
@@ -50,14 +50,10 @@ def add(parsers: Subparsers) -> None:
     search = parser.add_argument_group("search")
     search.add_argument("--method", metavar="NAME", help="see `privet methods` (as the sites)")
     search.add_argument("--methods", metavar="A,B,…", help="several, and where they agree")
-    for option in _options():
+    for option in OPTIONS:
         add_option(search, option)
     add_output(parser)
     parser.set_defaults(run=run)
-
-
-def _options() -> list[Option]:
-    return [o for o in table_of(Settings) if o.group == SEARCH and o.name not in NO_ROWS]
 
 
 def run(args: argparse.Namespace) -> None:
@@ -67,10 +63,10 @@ def run(args: argparse.Namespace) -> None:
     with stage, progress(args) as on_step:
         found = _ask(args, on_step)
         files = found.write(stage)
-    _show(found, files, args)
+    show(found, files, args)
 
 
-def _show(found: Discovery, files: tuple[Path, ...], args: argparse.Namespace) -> None:
+def show(found: Discovery, files: tuple[Path, ...], args: argparse.Namespace) -> None:
     if not args.quiet:
         print_warnings(found.certificate.warnings)
     if args.json:
@@ -84,7 +80,7 @@ def _ask(args: argparse.Namespace, on_step: OnStep) -> Discovery:
     from privet.api.combine import combine
     from privet.api.study import combine_study
 
-    asked = {option.name: getattr(args, option.name) for option in _options()}
+    asked = {option.name: getattr(args, option.name) for option in OPTIONS}
     asked |= {"method": methods_of(args), "on_step": on_step}
     if args.study is None:
         return combine(*args.evidence, schema=args.schema, **asked)

@@ -30,6 +30,24 @@ def add(parsers: Subparsers) -> None:
         "--code", required=True, metavar="WORDS", help="eight words, as the other sites read them"
     )
     join.set_defaults(run=run_join)
+    start = command(actions, "start", "answer the coordinator until stopped, behind a local socket")
+    start.add_argument("data", metavar="DATA", help="the site's rows: CSV or Parquet")
+    start.add_argument("--study", required=True, metavar="LOCK", help="the study.lock")
+    add_keys(start)
+    add_ledger(start)
+    start.add_argument(
+        "--socket", required=True, metavar="PATH", help="where the postman hands messages in"
+    )
+    who = start.add_mutually_exclusive_group(required=True)
+    who.add_argument(
+        "--postman", metavar="USER", help="who may connect, and can read nothing of this site"
+    )
+    who.add_argument(
+        "--same-user",
+        action="store_true",
+        help="the postman runs as this user: whoever commands it can read what this user can",
+    )
+    start.set_defaults(run=run_start)
     close = command(actions, "close", "end a study: give back what is left, destroy its keys")
     close.add_argument("lock", metavar="LOCK", help="its study.lock")
     add_keys(close)
@@ -77,6 +95,20 @@ def run_join(args: argparse.Namespace) -> None:
         f"{lock.epsilon:g}, delta {lock.delta:g}. It holds against {lock.tolerated} colluding "
         f"site(s); if all others colluded, epsilon {lock.alone_epsilon:.3g} would be left.",
         soft_wrap=True,
+    )
+
+
+def run_start(args: argparse.Namespace) -> None:
+    from privet.api.door import serve_site
+
+    serve_site(
+        args.data,
+        args.study,
+        args.keys,
+        args.socket,
+        ledger=args.ledger,
+        postman=args.postman,
+        on_ready=lambda: console().print(f"Listening at {printable(args.socket)}", soft_wrap=True),
     )
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
+from privet.cli.commands.combine import OPTIONS, show
+from privet.cli.results import add_option, add_output, progress
 from privet.cli.show import Subparsers, command, console, printable
 
 
@@ -41,6 +44,31 @@ def add(actions: Subparsers) -> None:
     )
     ask.add_argument("--output", required=True, metavar="FILE", help="to send to the sites")
     ask.set_defaults(run=run_ask)
+    carried = command(actions, "postman", "write the file that carries messages over NVIDIA FLARE")
+    carried.add_argument("--output", required=True, metavar="FILE", help="such as postman.py")
+    carried.set_defaults(run=run_postman)
+    _add_discover(actions)
+
+
+def _add_discover(actions: Subparsers) -> None:
+    found = command(actions, "discover", "run a whole study, with a postman; goes on if stopped")
+    found.add_argument("study", metavar="LOCK", help="the study.lock")
+    found.add_argument(
+        "--keys", required=True, metavar="DIR", help="the folder that `federate lock` wrote"
+    )
+    found.add_argument(
+        "--socket", required=True, metavar="PATH", help="where the postman of this side connects"
+    )
+    found.add_argument(
+        "--wait", type=float, default=300.0, metavar="S", help="seconds for a postman (300)"
+    )
+    found.add_argument("--output", required=True, metavar="DIR", help="answers/ and joint/")
+    search = found.add_argument_group("search")
+    search.add_argument("--method", metavar="NAME", help="see `privet methods` (as the lock)")
+    for option in OPTIONS:
+        add_option(search, option)
+    add_output(found)
+    found.set_defaults(run=run_discover)
 
 
 def run_lock(args: argparse.Namespace) -> None:
@@ -95,3 +123,47 @@ def run_ask(args: argparse.Namespace) -> None:
         "--request`.",
         soft_wrap=True,
     )
+
+
+def run_postman(args: argparse.Namespace) -> None:
+    from importlib.resources import files
+    from pathlib import Path
+
+    from privet.errors import OutputError
+
+    try:
+        text = (files("privet.postmen") / "flare.py").read_text("utf-8")
+        Path(args.output).write_text(text, "utf-8")
+    except OSError as error:
+        raise OutputError(
+            f"cannot write {args.output!r} ({error.strerror}); choose another place"
+        ) from None
+    console().print(f"{printable(args.output)} runs in FLARE's own environment, not here.")
+
+
+def run_discover(args: argparse.Namespace) -> None:
+    """What has been answered stays in the folder, so the same command goes on."""
+    from pathlib import Path
+
+    from privet.api.conduct import Conductor
+    from privet.api.door import coordinator_socket
+    from privet.methods.options import make_settings
+    from privet.results.folder import Stage
+    from privet.trust.study import read_lock
+
+    home = Path(args.output)
+    notes: list[str] = []
+    stage = Stage(home / "joint", force=args.force, command="federate discover")
+    asked = {option.name: getattr(args, option.name) for option in OPTIONS}
+    with stage, progress(args) as on_step, coordinator_socket(Path(args.socket), args.wait) as send:
+        made = Conductor(
+            lock=read_lock(Path(args.study)),
+            keys=Path(args.keys),
+            kept=home / "answers",
+            send=send,
+            on_note=notes.append,
+        )
+        found = made.run(make_settings(on_step=on_step, **asked), args.method or "auto")
+        found = replace(found, notes=(*found.notes, *notes))
+        files = found.write(stage)
+    show(found, files, args)
