@@ -187,7 +187,13 @@ def measure(
         return _measure_exactly(request)
     check_shared(chosen)
     session = Session(
-        data, known, ledger=ledger, epsilon=epsilon, delta=delta, method=chosen[0].name
+        data,
+        known,
+        ledger=ledger,
+        epsilon=epsilon,
+        delta=delta,
+        accounting=chosen[0].accounting,
+        method=chosen[0].name,
     )
     return _measure_privately(request, session)
 

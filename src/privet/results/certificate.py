@@ -14,7 +14,7 @@ from decimal import ROUND_FLOOR
 from typing import TYPE_CHECKING, Any
 
 from privet.errors import EvidenceError
-from privet.privacy.ledger.conversion import shorten, weak_delta
+from privet.privacy.ledger.conversion import NAMES, UNITS, Currency, shorten, weak_delta
 from privet.results.promise import assumptions, factor, promise, unconfirmed
 from privet.schema.model import Schema
 
@@ -74,7 +74,8 @@ class Certificate(Mapping[str, Any]):
             f"Promised: epsilon {self['epsilon']:g}, delta {self['delta']:g}. "
             f"Spent: epsilon {spent['epsilon']:.6g}"
             + (f" (rho {spent['rho']:.6g})" if spent["rho"] is not None else "")
-            + f" on {len(self['queries'])} question(s), method {self['method']}.",
+            + f" on {len(self['queries'])} question(s), method {self['method']}. "
+            f"Accounting: {NAMES[accounting_of(self)]}.",
         ]
         if tested := spent.get("test_delta"):
             lines.append(
@@ -119,8 +120,9 @@ class Certificate(Mapping[str, Any]):
         several = f" To a person at one site only, it is epsilon {alone:g}." if most > 1 else ""
         lines = [
             f"{site['label']}: has promised its people epsilon {site['epsilon']:g}, delta "
-            f"{site['delta']:g}; spent epsilon {site['spent']['epsilon']:.6g} on "
-            f"{site['releases']} question(s). Words: {site['words']}."
+            f"{site['delta']:g} ({NAMES[accounting_of(site)]}); spent epsilon "
+            f"{site['spent']['epsilon']:.6g} on {site['releases']} question(s). Words: "
+            f"{site['words']}."
             for site in self["sites"]
         ]
         return (
@@ -150,6 +152,7 @@ def of_run(
             "promise": promise(schema, run.epsilon, run.delta),
             "epsilon": run.epsilon,
             "delta": run.delta,
+            "accounting": run.currency,
             "adjacency": schema.adjacency.value,
             "rows_per_person": schema.rows_per_person,
             "trust": "central",
@@ -313,6 +316,13 @@ def of_evidence(facts: Mapping[str, Any]) -> Certificate:
     return Certificate(facts)
 
 
+def accounting_of(facts: Mapping[str, Any]) -> Currency:
+    """How a promise was counted. Evidence from before there was a choice does not say so."""
+    usual: Currency = "pure" if facts["spent"]["rho"] is None else "zcdp"
+    found: Currency = facts.get("accounting", usual)
+    return found
+
+
 def of_search(
     measured: Certificate, method: str, options: Mapping[str, Any], **more: Any
 ) -> Certificate:
@@ -330,13 +340,13 @@ def _left(kept: Mapping[str, Any]) -> str:
 
 def _spent(run: Statement) -> dict[str, Any]:
     """What was spent, at the delta that the currency takes; tests add their own to that."""
-    amount, zcdp = run.spent, run.currency == "zcdp"
+    amount, unit = run.spent, UNITS[run.currency]
     return {
         "epsilon": run.spent_epsilon,
         "delta": run.spent_delta,
         "test_delta": run.spent_test_delta,
-        "rho": float(amount) if zcdp else None,
-        "rho_exact" if zcdp else "epsilon_exact": f"{amount.numerator}/{amount.denominator}",
+        "rho": float(amount) if unit == "rho" else None,
+        f"{unit}_exact": f"{amount.numerator}/{amount.denominator}",
     }
 
 
@@ -351,7 +361,7 @@ def _queries(run: Statement, releases: Sequence[Release]) -> list[dict[str, Any]
             {
                 "what": charge.what,
                 "cost": charge.cost,
-                "currency": "rho" if run.currency == "zcdp" else "epsilon",
+                "currency": UNITS[run.currency],
                 "test_delta": charge.test_delta,
                 "mechanism": _door(charge) if release is None else _noise(charge, release),
                 "noise_sd": math.sqrt(release.variance) if release else None,

@@ -48,7 +48,7 @@ def test_the_first_change_numbers_the_people_of_an_old_file(tmp_path: Path, numb
     assert path.read_bytes() == before  # reading changes nothing
     Ledger(path).create("new", epsilon=1, delta=0)
     with sqlite3.connect(path) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (4,)
+        assert db.execute("PRAGMA user_version").fetchone() == (5,)
     after = Ledger(path).accounts()
     numbers = [account.people for account in after]
     assert None not in numbers and len(set(numbers)) == len(accounts) + 1

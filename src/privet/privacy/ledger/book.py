@@ -20,24 +20,18 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from privet.errors import BudgetError, LedgerError, PrivetError
-from privet.privacy.ledger.account import (
-    Account,
-    Budget,
-    Entry,
-    RunRecord,
-    spell,
-    sufficient_epsilon,
-)
+from privet.privacy.ledger.account import Account, Budget, Entry, spell, sufficient_epsilon
 from privet.privacy.ledger.conversion import (
-    Currency,
+    UNITS,
+    Accounting,
     Number,
-    currency_for,
     epsilon_of,
     total_delta,
 )
@@ -48,9 +42,11 @@ from privet.privacy.ledger.store import (
     check_open,
     connect,
     default_path,
+    entries_of,
     explained,
     one_cap,
     people_of,
+    record_of,
     set_cap,
     unite,
 )
@@ -77,10 +73,16 @@ class Ledger:
                 pass
 
     def create(
-        self, dataset: str, *, epsilon: Number, delta: Number, test_delta: Number = 0
+        self,
+        dataset: str,
+        *,
+        epsilon: Number,
+        delta: Number,
+        test_delta: Number = 0,
+        accounting: Accounting = "gdp",
     ) -> None:
-        """Set the cap of a data set that has none."""
-        cap = Budget.asked(epsilon, delta, test_delta)
+        """Set the cap of a data set that has none, and how it counts for good."""
+        cap = Budget.asked(epsilon, delta, accounting, test_delta)
         with self._transaction() as db:
             unite(db)
             if old := _account(db, dataset):
@@ -116,6 +118,7 @@ class Ledger:
             cap = (Budget.of if same else Budget.asked)(
                 epsilon,
                 old.budget.delta if delta is None else delta,
+                old.accounting,
                 old.test_delta if test_delta is None else test_delta,
             )
             if old.budget.exceeds(cap):
@@ -128,7 +131,7 @@ class Ledger:
                 raise BudgetError(
                     f"epsilon {float(cap.epsilon):g} at delta {float(cap.delta):g} does not cover "
                     f"what data set {old.dataset!r} has already spent; grant at least --epsilon "
-                    f"{spell(sufficient_epsilon(used, cap.delta))}"
+                    f"{spell(sufficient_epsilon(used, cap.delta, cap.accounting))}"
                 )
             set_cap(db, old.dataset, cap)
 
@@ -154,10 +157,13 @@ class Ledger:
         method: str,
         unit: str,
         test_delta: Number = 0,
+        accounting: Accounting = "gdp",
     ) -> Run:
         """Reserve the whole budget of a run, or refuse. A data set without a cap gets this
-        budget as its cap. ``unit`` (``Schema.unit``) must be that of the runs before."""
-        asked = Budget.asked(epsilon, delta, test_delta)
+        budget and this ``accounting`` as its cap; else the run counts as the cap does, since no
+        proof covers a cap that counts now one way and now another. ``unit`` (``Schema.unit``)
+        must be that of the runs before."""
+        asked = Budget.asked(epsilon, delta, accounting, test_delta)
         identity = secrets.token_hex(8)
         try:
             with self._transaction() as db:
@@ -183,6 +189,7 @@ class Ledger:
             set_cap(db, dataset, asked)
         else:
             dataset = account.dataset
+            asked = replace(asked, accounting=account.accounting)
             account.check_unit(unit)
             if problem := account.refusal(asked):
                 command = self._grant_command(account, *account.enough_for(asked))
@@ -259,7 +266,7 @@ class Run:
         self.epsilon, self.delta = float(asked.epsilon), float(asked.delta)
         self.budget = self.left = asked.amount
         self.test_delta = self.test_delta_left = asked.test_delta
-        self.currency: Currency = asked.currency
+        self.accounting, self.currency = asked.accounting, asked.currency
         self.set_cap = set_cap
         self.closed = False
         self.entries: tuple[Entry, ...] = ()
@@ -273,7 +280,7 @@ class Run:
     @property
     def spent_epsilon(self) -> float:
         """``spent`` as epsilon at the run's delta. The guarantee is the budget, not this."""
-        return epsilon_of(self.spent, self._delta)
+        return epsilon_of(self.spent, self._delta, self.accounting)
 
     @property
     def promised_delta(self) -> float:
@@ -309,14 +316,14 @@ class Run:
         (count,) = db.execute("SELECT count(*) FROM entries WHERE run = ?", (self.id,)).fetchone()
         if count == len(self.entries):
             return self.entries, self.left, self.test_delta_left
-        found = _entries(db, self.id)
+        found = entries_of(db, self.id)
         left = self.budget - sum(e.cost for e in found)
         return found, left, self.test_delta - sum(e.test_delta for e in found)
 
     def _check_affordable(self, entry: Entry, left: Fraction, tests: Fraction) -> None:
         if not 0 < entry.cost <= left:
             raise BudgetError(
-                f"{entry.what} costs {'rho' if self.currency == 'zcdp' else 'epsilon'} "
+                f"{entry.what} costs {UNITS[self.currency]} "
                 f"{float(entry.cost):.6g}, but {float(left):.6g} of {float(self.budget):.6g} is "
                 f"left in this run; ask fewer or cheaper questions, or begin a run with a larger "
                 f"epsilon"
@@ -352,7 +359,7 @@ def _account(db: sqlite3.Connection, dataset: str) -> Account | None:
 
 def _read(db: sqlite3.Connection, names: Sequence[str]) -> Account:
     """The account of a data set under all of its names; it is shown under the first."""
-    epsilon, delta, test_delta, unit = one_cap(caps_of(db, names))
+    epsilon, delta, test_delta, unit, accounting = one_cap(caps_of(db, names))
     rows = db.execute(
         "SELECT id, started, method, epsilon, delta, budget, state, test_delta FROM runs"
         f" WHERE dataset IN ({', '.join('?' * len(names))}) ORDER BY rowid",
@@ -361,35 +368,12 @@ def _read(db: sqlite3.Connection, names: Sequence[str]) -> Account:
     return Account(
         dataset=names[0],
         budget=Budget(
-            epsilon=Fraction(epsilon), delta=Fraction(delta), test_delta=Fraction(test_delta)
+            epsilon=Fraction(epsilon),
+            delta=Fraction(delta),
+            accounting=accounting,
+            test_delta=Fraction(test_delta),
         ),
         unit=unit,
         people=people_of(db, names[0]),
-        runs=tuple(_record(db, row) for row in rows),
-    )
-
-
-def _record(db: sqlite3.Connection, row: tuple[Any, ...]) -> RunRecord:
-    identity, when, method, epsilon, delta, budget, state, test_delta = row
-    return RunRecord(
-        id=identity,
-        when=when,
-        method=method,
-        epsilon=float(Fraction(epsilon)),
-        delta=float(Fraction(delta)),
-        state=state,
-        currency=currency_for(Fraction(delta)),
-        reserved=Fraction(budget),
-        test_delta=Fraction(test_delta),
-        entries=_entries(db, identity),
-    )
-
-
-def _entries(db: sqlite3.Connection, run: str) -> tuple[Entry, ...]:
-    found = db.execute(
-        "SELECT what, cost, test_delta FROM entries WHERE run = ? ORDER BY position", (run,)
-    )
-    return tuple(
-        Entry(what=what, cost=Fraction(cost), test_delta=Fraction(test_delta))
-        for what, cost, test_delta in found
+        runs=tuple(record_of(db, row, accounting) for row in rows),
     )
