@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 from privet.errors import BudgetError
-from privet.methods import catalogue
-from privet.pairs import way as ways
 from privet.privacy.ledger.account import Account
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.ledger.conversion import Accounting, epsilon_for, rho_for
@@ -194,14 +192,3 @@ def test_a_share_buys_all_that_it_pays_for(accounting: Accounting) -> None:
     )
     for entry in run.entries:
         assert 0 <= run.budget * share - entry.cost < Fraction(1, 2**60)
-
-
-# -- which accounting serves a method
-
-
-def test_methods_that_live_on_pure_answers_stay_in_zcdp() -> None:
-    """By what they spend, which is public. The others have Gaussian noise alone."""
-    pure = {"em-pc", "svt-pc", "priv-pc", "lap-table", "priv-pc-star"}
-    found = {method.name for method in catalogue.available() if method.accounting == "zcdp"}
-    assert found == pure
-    assert {way.name for way in ways.available() if way.accounting == "zcdp"} == {"anm-iqr"}

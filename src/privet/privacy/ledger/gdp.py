@@ -9,9 +9,9 @@ with the normal density phi and Mills' ratio m = (1 - Phi) / phi, which falls. S
 m(x) and a lower one of m(x + mu) bound delta from above. They are worked out with 100 digits, and
 more is given up than all rounding together can err.
 
-mu-GDP is rho-zCDP, so what zCDP allows is allowed here as well. Newton's method starts from there
-and comes closer to the best from the safe side, since ln delta is concave in mu and in epsilon.
-That it is need not be trusted: what comes out has passed the bound, or what zCDP allows is left.
+mu-GDP is rho-zCDP, so what zCDP allows is allowed here as well. Newton's method on ln delta starts
+from there. It need not be trusted: what comes out has passed the bound, or what zCDP allows is
+left.
 """
 
 from __future__ import annotations
