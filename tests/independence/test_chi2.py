@@ -206,7 +206,7 @@ def run_noise(epsilon: float, levels: tuple[int, ...]) -> Noise:
         )
         for i in range(10)
     )
-    schema, rho = Schema(name="s", columns=columns), rho_for(epsilon, 1e-6)
+    schema, rho = Schema(name="s", columns=columns), rho_for(epsilon, 1e-6, "gdp")
     precision: dict[int, float] = {}
 
     def release(query: Components, share: Fraction) -> None:
@@ -225,7 +225,7 @@ def run_noise(epsilon: float, levels: tuple[int, ...]) -> Noise:
 
 def test_the_noise_of_a_run_is_what_was_planned() -> None:
     """In unit scale, binary columns: 1 + 10/2 + 45/4 = 17.25 for half of rho."""
-    noise, rho = run_noise(1.0, (2,)), float(rho_for(1.0, 1e-6))
+    noise, rho = run_noise(1.0, (2,)), float(rho_for(1.0, 1e-6, "gdp"))
     assert noise[0] == pytest.approx(17.25 / rho, rel=0.01)
     assert noise[3] / 2**60 == pytest.approx((10 / 2 + 45 / 4 + 120 / 8) / rho, rel=0.01)
 

@@ -17,6 +17,7 @@ import privet.pairs
 from privet.errors import MethodError
 from privet.pairs.algorithms.on_table import DEFAULT
 from privet.pairs.options import Choices
+from privet.privacy.ledger.conversion import Accounting
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import Range
 from privet.schema.model import Schema, did_you_mean
@@ -109,8 +110,8 @@ class Way:
     that it needs to know about how many rows there are, ``needs_rows`` that it needs to know it
     exactly, which must then be public; ``holds`` whether it can judge these
     releases of a pair, which must be ``evidence``. What is ``tested`` for stability takes a
-    delta. ``published`` measures for the epsilon and delta that a paper would claim, with noise
-    that is not private."""
+    delta. ``accounting`` is the one that serves it best, as with methods. ``published`` measures
+    for the epsilon and delta that a paper would claim, with noise that is not private."""
 
     name: str
     summary: str
@@ -126,6 +127,7 @@ class Way:
     counts: bool = False
     needs_rows: bool = False
     tested: bool = False
+    accounting: Accounting = "gdp"
     published: Published | None = None
 
 
