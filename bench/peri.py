@@ -33,6 +33,7 @@ from privet.search.direct_lingam import direct_lingam
 from privet.search.notears_admm import notears_admm
 from privet.search.peri import alone, peri, union
 from privet.search.protocols import Locals
+from privet.search.regret import Scored
 from privet.search.rfcd import rfcd
 
 HIDDEN = 10  # units of the hidden layer
@@ -115,9 +116,10 @@ def methods(sites: Sequence[Floats]) -> dict[str, Callable[[], Answer]]:
     size = sites[0].shape[1]
     pooled = standardised(np.concatenate(sites))
     scores = {name: [make(site) for site in sites] for name, make in SCORES.items()}
+    parties = {name: [Scored(local) for local in made] for name, made in scores.items()}
 
     def regrets(score: str, objective: Any) -> Answer:
-        found = peri(scores[score], size, objective=objective)
+        found = peri(parties[score], free(size), objective=objective)
         return found.matrix, found.iterations, sum(found.numbers)
 
     def beam(score: str) -> Answer:
@@ -125,10 +127,10 @@ def methods(sites: Sequence[Floats]) -> dict[str, Callable[[], Answer]]:
         return cpdag(found.dag), found.iterations, sum(found.numbers)
 
     def joined(score: str) -> Answer:
-        return union(scores[score], size), 1, len(sites) * size**2
+        return union(parties[score], free(size)), 1, len(sites) * size**2
 
     def together(score: str) -> Answer:
-        return alone(SCORES[score](pooled), size), None, None
+        return alone(Scored(SCORES[score](pooled)), free(size)), None, None
 
     def admm() -> Answer:
         found, rounds = notears_admm([np.cov(s.T, bias=True) for s in sites], free(size))

@@ -81,6 +81,27 @@ def test_several_methods_and_options(sites: list[Saved]) -> None:
         privet.combine(*sites, method="moment-pc")
 
 
+@pytest.mark.parametrize("objective", ["worst", "sum"])
+def test_regrets_of_several_sites_cost_nothing(sites: list[Saved], objective: str) -> None:
+    """PERI on what was private before; the published protocol's messages are only counted."""
+    found = privet.combine(*sites, method="interaction-peri", objective=objective)
+    assert edges(found) == {"smoke --> cough", "dust --> cough"}
+    assert found.certificate.private and found.certificate["spent"] is None
+    assert found.certificate["sites"] == privet.combine(*sites).certificate["sites"]
+    assert all(edge.confidence is not None for edge in found.graph.edges)
+    assert any("3 site(s) send" in note and "nothing is sent" in note for note in found.notes)
+    with pytest.raises(MethodError, match="no objective 'least'; choose worst or sum"):
+        privet.combine(*sites, method="interaction-peri", objective="least")
+    with pytest.raises(MethodError, match="objective"):
+        privet.combine(*sites, method="interaction-ges", objective="sum")
+
+
+def test_regrets_of_moments() -> None:
+    own = [hospital(x, numbers(i), NUMBERS, epsilon=CLEAR).evidence for i, x in enumerate(LABELS)]
+    found = privet.combine(*own, method="moment-peri")
+    assert edges(found) == {"smoke --> cough", "dust --> cough"}
+
+
 def test_knowledge_of_all(sites: list[Saved]) -> None:
     forbidden = Knowledge(forbidden=frozenset({("smoke", "cough"), ("cough", "smoke")}))
     found = privet.combine(*sites, schema=replace(SCHEMA, knowledge=forbidden))
