@@ -115,15 +115,14 @@ def methods(sites: Sequence[Floats]) -> dict[str, Callable[[], Answer]]:
     """Each gives a class, the iterations, and the numbers that all sites sent."""
     size = sites[0].shape[1]
     pooled = standardised(np.concatenate(sites))
-    scores = {name: [make(site) for site in sites] for name, make in SCORES.items()}
-    parties = {name: [Scored(local) for local in made] for name, made in scores.items()}
+    parties = {name: [Scored(make(site)) for site in sites] for name, make in SCORES.items()}
 
     def regrets(score: str, objective: Any) -> Answer:
         found = peri(parties[score], free(size), objective=objective)
         return found.matrix, found.iterations, sum(found.numbers)
 
     def beam(score: str) -> Answer:
-        found = rfcd(scores[score], size)
+        found = rfcd(parties[score], free(size))
         return cpdag(found.dag), found.iterations, sum(found.numbers)
 
     def joined(score: str) -> Answer:

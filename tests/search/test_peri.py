@@ -11,13 +11,14 @@ import pytest
 
 from privet.graph.meek import cpdag, extension
 from privet.search import peri as published
+from privet.search import rfcd as beam
 from privet.search.constraints import Constraints
 from privet.search.ges import ges
 from privet.search.hill_climb import closed
 from privet.search.peri import ROUNDS, Agreed
 from privet.search.protocols import Locals
 from privet.search.regret import Objective, Scored, Told, overall
-from privet.search.rfcd import rfcd
+from privet.search.rfcd import Beamed
 from tests.helpers.population import Bools, Floats, Gaussian, Indices, population, sample, sampled
 from tests.search.test_pc import DAGS4, all_dags, no_knowledge, random_dag, rng_of
 
@@ -34,6 +35,10 @@ def alone(local: Locals, size: int) -> Bools:
 
 def union(sites: Sequence[Locals], size: int) -> Bools:
     return published.union([Scored(local) for local in sites], no_knowledge(size))
+
+
+def rfcd(sites: Sequence[Locals], size: int) -> Beamed:
+    return beam.rfcd([Scored(local) for local in sites], no_knowledge(size))
 
 
 def some_dag(seed: int, largest: int = 8) -> Bools:
@@ -221,6 +226,20 @@ def test_some_of_the_sites_at_a_time_are_enough_where_all_agree(objective: Objec
     assert other.messages != found.messages
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_line_that_pays_in_one_direction_is_not_taken_away(objective: Objective) -> None:
+    """As with a curve that has no inverse: 1 explains 0, and 0 does not explain 1."""
+
+    def curve(child: int, parents: Indices) -> Floats:
+        return (
+            np.where((parents == 1).any(axis=1), 300.0 if child == 0 else -3.0, 0.0)
+            - 2.0 * (parents.shape[1])
+        )
+
+    found = peri([curve] * 2, 2, objective=objective).matrix
+    assert found.all(axis=None, where=~np.eye(2, dtype=bool))
+
+
 # --- evidence, knowledge, noise ----------------------------------------------------------------
 
 
@@ -338,3 +357,15 @@ def test_rfcd_with_directed_scores_measures_each_dag_by_itself() -> None:
         near = [dag for dag in DAGS4 if (dag != found.dag).sum() == 1]
         assert found.regrets == (0.0,)
         assert all(total(local, found.dag) >= total(local, dag) for dag in near)
+
+
+def test_rfcd_honours_knowledge() -> None:
+    for seed in range(5):
+        free = no_knowledge(4)
+        required = np.zeros((4, 4), dtype=bool)
+        required[3, 0] = True
+        allowed = free.allowed & ~required.T
+        allowed[1, 2] = False
+        known = Constraints(allowed, free.possible, required | required.T)
+        found = beam.rfcd([Scored(Directed(seed))], known).dag
+        assert found[3, 0] and not (found & ~allowed).any()

@@ -42,15 +42,22 @@ class Agreed:
 
     ``regrets`` are those of the sites there. ``objectives`` has for each round the value before
     each step and at the end, over the sites that were asked. An iteration is one question of the
-    server; ``messages`` and ``numbers`` are what each site sent in answer.
+    server; ``sent`` are the messages of each site in answer.
     """
 
     matrix: Bools
     regrets: tuple[float, ...]
     objectives: tuple[tuple[float, ...], ...]
     iterations: int
-    messages: tuple[int, ...]
-    numbers: tuple[int, ...]
+    sent: tuple[tuple[Floats, ...], ...]
+
+    @property
+    def messages(self) -> tuple[int, ...]:
+        return tuple(map(len, self.sent))
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return tuple(sum(map(len, messages)) for messages in self.sent)
 
 
 Noise = Callable[[int], Floats]
@@ -93,8 +100,7 @@ def peri(
         regrets,
         tuple(objectives),
         server.iterations,
-        tuple(site.messages for site in known),
-        tuple(site.numbers for site in known),
+        tuple(tuple(site.sent) for site in known),
     )
 
 
@@ -121,16 +127,14 @@ class _Site:
     party: Party
     best: float = 0.0
     regret: float = 0.0
-    messages: int = 0
-    numbers: int = 0
     noise: Noise | None = None
+    sent: list[Floats] = field(default_factory=list)
 
     def answer(self, found: Sequence[Step]) -> Floats:
         """The regret here, and after each step."""
-        self.messages += 1
-        self.numbers += 1 + len(found)
         exact = np.concatenate(([self.regret], self.regret - self._worth(found)))
-        return exact if self.noise is None else exact + self.noise(len(exact))
+        self.sent.append(exact if self.noise is None else exact + self.noise(len(exact)))
+        return self.sent[-1]
 
     def follow(self, step: Step) -> None:
         self.regret -= float(self._worth([step])[0])
@@ -184,11 +188,16 @@ class _Server:
     def _best(
         self, state: State, operator: Operator, found: list[Step], after: list[float], here: float
     ) -> tuple[Step, State] | None:
-        """The best step that leads to a class that honours knowledge, if it improves."""
+        """The best step that leads to a class that honours knowledge, if it improves. A line is
+        worth what its better direction is worth: taking it away must pay for both."""
+        deleted = {step[:3]: value for step, value in zip(found, after, strict=True) if step.lost}
         for at in np.argsort(after, kind="stable").tolist():
+            x, y, clique = found[at][:3]
             if not after[at] < here - TINY:
                 return None
-            new = class_of(operator.result(state, *found[at][:3]), self.constraints)
+            if deleted.get((y, x, clique), after[at]) > after[at]:
+                continue
+            new = class_of(operator.result(state, x, y, clique), self.constraints)
             if new is not None:
                 return found[at], new
         return None
