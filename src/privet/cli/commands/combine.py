@@ -43,6 +43,9 @@ def add(parsers: Subparsers) -> None:
     search.add_argument("--methods", metavar="A,B,…", help="several, and where they agree")
     for option in _options():
         add_option(search, option)
+    search.add_argument(
+        "--use-differences", action="store_true", help="arrows from what differs between sites"
+    )
     add_output(parser)
     parser.set_defaults(run=run)
 
@@ -74,6 +77,7 @@ def _ask(args: argparse.Namespace, on_step: OnStep) -> Discovery:
         *args.evidence,
         schema=args.schema,
         method=methods_of(args),
+        use_differences=args.use_differences,
         on_step=on_step,
         **{option.name: getattr(args, option.name) for option in _options()},
     )
