@@ -11,7 +11,6 @@ together (tilt), or every mechanism is different (all). Bars were set on asia, s
 from __future__ import annotations
 
 import argparse
-import os
 from typing import Any
 
 import blas  # noqa: F401
@@ -68,7 +67,6 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--name", default="differences")
     asked = parser.parse_args()
-    os.nice(10)
     jobs = [
         (name, differ, seed, asked.rows, asked.sites, asked.epsilon)
         for name in asked.networks.split(",")

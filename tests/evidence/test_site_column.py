@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from privet.evidence.site_column import with_site
 from privet.evidence.tables import TableEvidence, components_query
 from privet.independence.tables import TableJudge
 from privet.privacy.queries.base import Release
-from privet.privacy.queries.contrasts import contrasts
+from privet.privacy.queries.contrasts import GRID, contrasts
 from privet.schema.model import Column, Schema
 
 LEVELS = (2, 3, 4)
@@ -28,9 +30,13 @@ SETS = [s for order in range(4) for s in combinations(range(3), order)]
 
 
 def evidence(
-    table: np.ndarray, variance: float = 0.0, without: tuple[int, ...] | None = None
+    table: np.ndarray,
+    variance: float = 0.0,
+    without: tuple[int, ...] | None = None,
+    noise: np.random.Generator | None = None,
 ) -> TableEvidence:
-    """Of a table of counts: all its components, but for one set."""
+    """Of a table of counts: all its components, but for one set. With ``noise``, it is added, and
+    the variance is that of a component in units of its own grid."""
     found = TableEvidence.empty(SCHEMA, NAMES)
     for members in SETS:
         if members == without:
@@ -39,10 +45,14 @@ def evidence(
         for axis, column in enumerate(members):
             h = contrasts(LEVELS[column], ordered=False)
             part = np.moveaxis(np.tensordot(h, part, (1, axis)), 0, axis)
+        values, spread = np.asarray(part, dtype=float).reshape(-1), variance
+        if noise is not None:
+            spread = variance * GRID ** (2 * len(members))
+            values = values + noise.normal(scale=np.sqrt(spread), size=len(values))
         release = Release(
             query=components_query(NAMES, [members]),
-            values=np.asarray(part).reshape(-1),
-            variance=variance,
+            values=values,
+            variance=spread,
             mechanism="made up",
         )
         found = found.add(release)
@@ -89,3 +99,34 @@ def test_alike_and_different_columns_are_told_apart() -> None:
         judge.margins(np.array([[3, 1, 0], [3, 0, 1]])).tolist()
     )
     assert min(a, b, given_b) > 100 and max(c, given_a) < -3
+
+
+RUNS, ALPHA, FALSE_ALARM = 80, 0.02, 1e-6
+ASKED = ([[3, 0], [3, 1]], [[3, 1, 0], [3, 0, 1]])
+
+
+def above(variance: float, understated: float) -> int:
+    """How many of some hundred Bayes factors exceed 1/ALPHA where sites are alike."""
+    rng = np.random.default_rng(7)
+    shares = rng.dirichlet(np.full(24, 2.0))
+    found = 0
+    for _ in range(RUNS):
+        parts = []
+        for _site in range(SITES):
+            table = rng.multinomial(2000, shares).reshape(LEVELS)
+            noisy = evidence(table, variance, noise=rng)
+            layers = {
+                order: replace(layer, variances=layer.variances / understated)
+                for order, layer in noisy.layers.items()
+            }
+            parts.append(replace(noisy, layers=layers))
+        judge = TableJudge(with_site(parts), alpha=ALPHA)
+        found += sum(int((judge.margins(np.array(some)) > 0).sum()) for some in ASKED)
+    return found
+
+
+def test_sites_that_are_alike_are_rarely_called_different() -> None:
+    """Four questions a run, each of which errs with probability ALPHA at most; a limit that holds
+    whatever they share: as if each run were all of its questions at once."""
+    limit = 4 * int(binom.ppf(1 - FALSE_ALARM, RUNS, ALPHA))
+    assert above(4000.0, 1.0) <= limit < above(4000.0, 1000.0), "noise understated is found out"

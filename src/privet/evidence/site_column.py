@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import contrasts
 
 SITE = ""  # no column of a schema has this name
+# Sets and their components, by their order and the variance of their noise.
+Parts = dict[tuple[int, float], list[tuple[tuple[int, ...], Any]]]
 
 
 def with_site(sites: Sequence[TableEvidence]) -> TableEvidence:
@@ -35,16 +38,17 @@ def with_site(sites: Sequence[TableEvidence]) -> TableEvidence:
         rows=np.array(rows.sum()),
         rows_variance=d * noise,
     )
-    parts = [_release(names, [(len(first.names),)], h @ rows, square * noise)]
+    parts: Parts = {(1, square * noise): [((len(first.names),), h @ rows)]}
     for order in sorted(set.intersection(*(set(site.layers) for site in sites))):
         for members in _common(sites, order):
             blocks = [site.blocks(np.array([members])) for site in sites]
             values = np.stack([block[0].reshape(-1) for block, _ in blocks])
             variance = max(float(each[0]) for _, each in blocks)
-            parts.append(_release(names, [members], values.sum(axis=0), d * variance))
-            with_it = [(*members, len(first.names))]
-            parts.append(_release(names, with_it, (values.T @ h.T).reshape(-1), square * variance))
-    return reduce(TableEvidence.add, parts, whole)
+            both = (*members, len(first.names)), (values.T @ h.T).reshape(-1)
+            parts.setdefault((order, d * variance), []).append((members, values.sum(axis=0)))
+            parts.setdefault((order + 1, square * variance), []).append(both)
+    releases = (_release(names, found, variance) for (_, variance), found in parts.items())
+    return reduce(TableEvidence.add, releases, whole)
 
 
 def _common(sites: Sequence[TableEvidence], order: int) -> list[tuple[int, ...]]:
@@ -54,11 +58,12 @@ def _common(sites: Sequence[TableEvidence], order: int) -> list[tuple[int, ...]]
 
 
 def _release(
-    names: tuple[str, ...], sets: list[tuple[int, ...]], values: np.ndarray, variance: float
+    names: tuple[str, ...], found: Sequence[tuple[tuple[int, ...], Any]], variance: float
 ) -> Release:
+    """Components of one order that have the same noise."""
     return Release(
-        query=components_query(names, sets),
-        values=values,
+        query=components_query(names, [members for members, _ in found]),
+        values=np.concatenate([values for _, values in found]),
         variance=variance,
         mechanism="contrasts of sites",
     )
