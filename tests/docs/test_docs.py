@@ -361,6 +361,7 @@ GENERATED: dict[tuple[str, str], Callable[[], str | None]] = {
     ("docs/published.md", "central"): central_tables,
     ("docs/published.md", "papers"): partial(result, "papers"),
     ("docs/benchmarks.md", "pairs"): partial(result, "pairs/summary"),
+    ("docs/benchmarks.md", "peri"): partial(result, "federated/federated"),
     ("docs/pairs.md", "pairs"): pairs_table,
     **{("docs/benchmarks.md", name): partial(result, name) for name in BENCHMARKS},
 }
