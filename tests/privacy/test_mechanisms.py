@@ -244,7 +244,7 @@ def select_law(scores: list[int], scale: float) -> dict[int, float]:
 )
 def test_selection_is_the_exponential_mechanism(scores: list[int], sensitivity: int) -> None:
     mechanism, array = Select(epsilon=Fraction(3, 2)), np.array(scores, dtype=np.int64)
-    sample = [mechanism.pick(array, sensitivity) for _ in range(10_000)]
+    sample = [mechanism.pick(array, sensitivity) for _ in range(5_000)]
     small = [score - min(scores) for score in scores]
     assert fits(sample, select_law(small, 2 * sensitivity / 1.5))
 
@@ -252,7 +252,7 @@ def test_selection_is_the_exponential_mechanism(scores: list[int], sensitivity: 
 def test_the_checker_rejects_halved_noise_and_permute_and_flip() -> None:
     mechanism, scores = Select(epsilon=Fraction(3, 2)), [3, -3, -3, -3, -3]
     array = np.array(scores, dtype=np.int64)
-    sample = [mechanism.pick(array, 2) for _ in range(10_000)]
+    sample = [mechanism.pick(array, 2) for _ in range(5_000)]
     assert not fits(sample, select_law(scores, 4 / 3))
     assert not fits(sample, permute_and_flip_law(scores, 8 / 3))
 

@@ -11,6 +11,7 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any, Literal
 
 import privet.pairs
@@ -157,13 +158,13 @@ def answer(
     )
 
 
+@cache
 def available() -> tuple[Way, ...]:
     """All ways, in order of their names: every file here that has ``WAYS``."""
-    found: list[Way] = []
-    for module in pkgutil.walk_packages(privet.pairs.__path__, "privet.pairs."):
-        loaded = importlib.import_module(module.name)
-        found.extend(getattr(loaded, "WAYS", ()))
-    return tuple(sorted(found, key=lambda way: way.name))
+    found = pkgutil.walk_packages(privet.pairs.__path__, "privet.pairs.")
+    loaded = [importlib.import_module(module.name) for module in found]
+    ways = [way for module in loaded for way in getattr(module, "WAYS", ())]
+    return tuple(sorted(ways, key=lambda way: way.name))
 
 
 def get(name: str) -> Way:
