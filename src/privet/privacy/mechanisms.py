@@ -252,6 +252,7 @@ class Exact:
         return exact.copy(), 0.0
 
 
+@lru_cache(maxsize=256)
 def smallest_root(square: Fraction) -> float:
     """The smallest float s with s^2 >= square, decided in exact arithmetic."""
     root = math.sqrt(square)
@@ -301,11 +302,10 @@ def _bounded(scale: float) -> float:
     return scale
 
 
-def _integers(values: Integers) -> list[int]:
+def _integers(values: Integers) -> Integers:
     if values.dtype.kind not in "iu":
         raise MethodError(f"noise is added to integers only, not to {values.dtype}; round first")
-    flat: list[int] = values.ravel().tolist()
-    return flat
+    return values.ravel().astype(np.int64, casting="safe")
 
 
 def _add_noise(measurement: Any, exact: Integers) -> Integers:
