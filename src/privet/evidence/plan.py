@@ -25,7 +25,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.evidence import planned_noise as unit_noise
+from privet.evidence import unit_noise
 from privet.evidence.moments import planned_noise
 from privet.evidence.prior import EFFECTS, default_level
 from privet.privacy.ledger.conversion import Number, budget_for

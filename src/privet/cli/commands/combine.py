@@ -18,8 +18,7 @@ from privet.cli.show import (
     teller,
 )
 from privet.methods.options import SEARCH, Settings
-from privet.options.option import Option
-from privet.options.option import table as table_of
+from privet.options.option import Option, options_of
 
 if TYPE_CHECKING:
     from privet.arrays import OnStep
@@ -48,7 +47,7 @@ def add(parsers: Subparsers) -> None:
 
 
 def _options() -> list[Option]:
-    return [o for o in table_of(Settings) if o.group == SEARCH and o.name not in NO_ROWS]
+    return [o for o in options_of(Settings) if o.group == SEARCH and o.name not in NO_ROWS]
 
 
 def run(args: argparse.Namespace) -> None:
