@@ -171,7 +171,7 @@ def test_a_device_loads_little() -> None:
 
 def test_the_rules_can_fail() -> None:
     """Each rule finds what it looks for where it is allowed."""
-    assert "opendp.prelude" in set(imports("privacy/mechanisms.py"))
+    assert "opendp.measurements" in set(imports("privacy/mechanisms.py"))
     attributes = {
         n.attr for n in ast.walk(tree("privacy/vault.py")) if isinstance(n, ast.Attribute)
     }

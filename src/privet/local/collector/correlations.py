@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import combinations
-from typing import Protocol as Shape
+from typing import Protocol
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -39,7 +39,7 @@ BLOCK_NUMBERS = 4_000_000  # in one block of work
 NUMBER_ORDERS = (150.0, 1_000.0, 1_000.0)
 
 
-class Means(Shape):
+class Means(Protocol):
     """The law of the estimates of means: ``covariance`` is that of those that a question's
     columns have, pairs first (in order), then every kind of single ones."""
 
