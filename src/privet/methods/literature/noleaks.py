@@ -25,7 +25,7 @@ import numpy as np
 
 from privet.arrays import Floats, Integers
 from privet.errors import EvidenceError, MethodError
-from privet.evidence.moments import locate
+from privet.evidence.location import locate
 from privet.graph.graph import Graph
 from privet.methods.literature.as_published import gradient as published
 from privet.methods.literature.descent import CONSTANT, descend
