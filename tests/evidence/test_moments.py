@@ -242,7 +242,7 @@ def test_fifty_noisy_columns_are_located_with_the_help_of_each_other(spread: flo
     rng = np.random.default_rng(6)
     true = spread ** -rng.random(50)
     rows, names = rng.standard_normal((10_000, 50)) * true, tuple(f"x{i}" for i in range(50))
-    curator = Simulated(schema_for(names, (-4, 4)), rows, float(rho_for(0.1, 1e-6)), rng)
+    curator = Simulated(schema_for(names, (-4, 4)), rows, float(rho_for(0.1, 1e-6, "zcdp")), rng)
     released = curator.release(Locations(columns=names), Fraction(1, 10))
     centres, deviations = locate(released, curator.schema)
     assert np.sqrt((np.log(deviations / true) ** 2).mean()) < 0.35
@@ -327,7 +327,7 @@ def independent(
     centres = rng.uniform(-1, 1, size) * (4 - 3 * deviations) * (spread > 1)
     rows = np.clip(rng.standard_normal((10_000, size)) * deviations + centres, -4, 4)
     schema = schema_for(tuple(f"x{i}" for i in range(size)), (-4, 4))
-    curator = Simulated(schema, rows, float(rho_for(epsilon, 1e-6)), rng)
+    curator = Simulated(schema, rows, float(rho_for(epsilon, 1e-6, "zcdp")), rng)
     return schema, moments.measure(curator, QUICK)  # type: ignore[arg-type]
 
 
