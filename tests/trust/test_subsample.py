@@ -117,7 +117,7 @@ def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
     else:
         scale = Laplace.scale
         monkeypatch.setattr(Laplace, "scale", lambda self, l1: scale(self, l1) / 2)
-    sample = [answer(3, 1.0, 0.25) for _ in range(2000)]
+    sample = [answer(3, 1.0, 0.25) for _ in range(700)]
     assert not fits(sample, law(3, 1.0, QUARTER))
 
 
