@@ -16,7 +16,7 @@ def test_a_plan_for_sites_stands_beside_one_alone_and_one_place(home: Path, run:
     (home / "data.csv").unlink()  # it needs no data
     shown = run(*PLAN, "--sites", "5", "--effect", "0.1")
     assert shown.code == 0, shown.err
-    for word in ("one site alone", "one place", "together", "needs epsilon", "not in this version"):
+    for word in ("one site alone", "one place", "together", "needs epsilon", "federate lock"):
         assert word in shown.out
     found = json.loads(run(*PLAN, "--sites", "5", "--effect", "0.1", "--json").out)
     assert found["sites"] == 5 and found["epsilon_for_effect"] > 0
