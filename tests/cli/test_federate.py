@@ -88,6 +88,9 @@ def test_sites_add_up_under_masks(home: Path, run: Run) -> None:
     assert made.code == 0 and "messages were sent to 5 sites" in made.out
     said = json.loads((home / "summed" / "joint" / "certificate.json").read_text("utf-8"))
     assert said["trust"] == "together" and said["tolerated"] == 2
+    for more in (("--tolerate", "9"), ("--delta", "0"), ("--sites", "2")):
+        assert run(*words, "--together", *more, "--output", "none").code == 2
+        assert not (home / "none").exists()
     refused = run(*words, "--tolerate", "2", "--output", "apart")
     assert refused.code == 2 and "need trust nobody" in refused.err
 

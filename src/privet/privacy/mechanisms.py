@@ -103,7 +103,7 @@ class GaussianShare:
     def scale(self, l2_squared: int) -> float:
         """Of one share; if it were smaller, the sum would be no Gaussian (proofs/together.md)."""
         _check_sensitivity(l2_squared)
-        needed = l2_squared / (2 * Fraction(self.rho) * self.honest) + Fraction(1, 10)
+        needed = l2_squared / (2 * Fraction(self.rho) * self.honest) + DISCRETE
         return _bounded(smallest_root(max(needed, Fraction(SMALLEST_SHARE**2))))
 
     def perturb(self, exact: Integers, l2_squared: int) -> tuple[Integers, float]:
