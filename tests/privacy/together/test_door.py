@@ -21,7 +21,7 @@ from privet.privacy.mechanisms import GaussianShare
 from privet.privacy.queries.dependence import Dependence
 from privet.privacy.queries.tables import Components
 from privet.privacy.together import wire
-from privet.privacy.together.door import QUERIES, WORDS, Door
+from privet.privacy.together.door import QUERIES, Door
 from privet.privacy.together.keys import SecretKeys, load_secret
 from privet.privacy.together.wire import UNIT, Ask, Question
 from privet.privacy.vault import Vault
@@ -32,6 +32,7 @@ from tests.helpers.laws import FALSE_ALARM
 from tests.helpers.studies import SITES, Study, ask_for, found
 
 A = SITES[0]
+WORDS = ("schema", "method", "budget", "sites", "policy", "data", "request")
 
 
 @pytest.fixture
