@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privet.cli.show import console, number, rows, table
+from privet.cli.show import console, number, printable, rows, table
 from privet.errors import MethodError
 
 if TYPE_CHECKING:
@@ -37,12 +37,24 @@ def as_json(found: Discovery, files: tuple[Path, ...]) -> dict[str, Any]:
         "certificate": dict(found.certificate),
         "files": {path.name: str(path) for path in files},
     }
+    if found.diagnostics:
+        result["diagnostics"] = [asdict(one) for one in found.diagnostics]
     if found.notes:
         result["notes"] = list(found.notes)
     if found.others:
         result["others"] = {o.method: json.loads(to_json(o.graph)) for o in found.others}
         result["agreement"] = [asdict(line) for line in found.agreement()]
     return result
+
+
+def print_diagnostics(found: Discovery) -> None:
+    """What to know of the columns before the graph is believed."""
+    if not found.diagnostics:
+        return
+    out = console()
+    out.print("Look at these columns first:")
+    for one in found.diagnostics:
+        out.print(printable(f"- {one.text}"), soft_wrap=True)
 
 
 def print_edges(edges: Sequence[Edge], more: Sequence[str] = (), *, heading: str = "") -> None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from privet.cli.graphs import as_json, methods_of, print_agreement, print_edges
+from privet.cli.graphs import (
+    as_json,
+    methods_of,
+    print_agreement,
+    print_diagnostics,
+    print_edges,
+)
 from privet.cli.results import add_option, add_output, progress
 from privet.cli.show import (
     Subparsers,
@@ -98,6 +104,7 @@ def _ask(args: argparse.Namespace, on_step: OnStep) -> Discovery:
 
 def _print(found: Discovery) -> None:
     out = console()
+    print_diagnostics(found)
     if found.graph.edges and found.sites is None:
         print_edges(found.graph.edges)
     elif found.graph.edges and found.sites is not None:

@@ -6,7 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privet.cli.graphs import as_json, methods_of, print_agreement, print_edges
+from privet.cli.graphs import (
+    as_json,
+    methods_of,
+    print_agreement,
+    print_diagnostics,
+    print_edges,
+)
 from privet.cli.results import add_option, add_output, options, produce
 from privet.cli.show import (
     Subparsers,
@@ -96,6 +102,7 @@ def _ask(args: argparse.Namespace, **listeners: Any) -> Discovery:
 
 def _print(found: Discovery, files: tuple[Path, ...], args: argparse.Namespace) -> None:
     out = console()
+    print_diagnostics(found)
     if found.graph.edges:
         print_edges(found.graph.edges)
     else:

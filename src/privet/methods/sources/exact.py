@@ -7,6 +7,7 @@ search asks for.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -81,19 +82,19 @@ def on_counts(
     tests with more columns given than interactions serve."""
     evidence = TableEvidence.from_releases(schema, schema.names, releases)
     alpha = settings.level(len(schema.columns))
-    few = TableJudge(evidence, alpha)
+    few, same = TableJudge(evidence, alpha), tables.copies_of(schema, (evidence,))
     judge = ExactTableJudge(evidence, counted, few) if counts_needed(settings) else few
     if search.scored:
         score: Families = (
             bdeu(counted) if settings.score == "bdeu" else bic(counted, settings.penalty)
         )
-        return on_scores(judge, score)
+        return replace(on_scores(judge, score), copies=same)
 
     def stack(count: int, rng: np.random.Generator) -> ExactTableJudge:
         together = TableJudge(table_replicas(evidence, count, rng), alpha)
         return ExactTableJudge(evidence, counted, together, rng.spawn(1)[0])
 
-    return on_tests(judge, stack, len(schema.columns))
+    return replace(on_tests(judge, stack, len(schema.columns)), copies=same)
 
 
 def basis(

@@ -18,6 +18,7 @@ adaptive composition of at most the run's budget, which the ledger's filter enfo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from math import comb
@@ -26,10 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import MethodError
+from privet.evidence.copies import copies, guesses
 from privet.evidence.plan import table_lines
 from privet.evidence.prior import default_level
 from privet.evidence.tables import TableEvidence, components_query, table_replicas
 from privet.evidence.unit_noise import pure_is_quieter, whole_is_quieter
+from privet.graph.copies import set_apart
 from privet.independence.joint import JointTableJudge
 from privet.independence.tables import TableJudge
 from privet.methods.basis import Basis, on_tests
@@ -188,7 +191,8 @@ def _first_look(
     size = len(schema.columns)
     lenient = TableJudge(evidence, alpha=default_level(size) * LENIENCE)
     strict = TableJudge(evidence, alpha=default_level(size))
-    constraints = Constraints.of(schema.names, schema.knowledge)
+    known = set_apart(schema.knowledge, schema.names, copies_of(schema, (evidence,)))
+    constraints = Constraints.of(schema.names, known)
     strength = lenient.strengths()
     found = Skeleton(constraints.possible & ~np.eye(size, dtype=bool), {})
     for order, judge in enumerate((lenient, strict)):
@@ -211,7 +215,15 @@ def basis(
     def stack(count: int, rng: np.random.Generator) -> Judge:
         return judge(tuple(table_replicas(site, count, rng) for site in sites))
 
-    return on_tests(judge(sites), stack, size, _of_each)
+    alone = on_tests(judge(sites), stack, size, _of_each)
+    return replace(alone, copies=copies_of(schema, sites))
+
+
+def copies_of(schema: Schema, sites: Sequence[TableEvidence]) -> dict[str, str]:
+    """Columns that say the same as another one, and that one; of a column that knowledge joins to
+    another, more is known than that."""
+    required = {name for arrow in schema.knowledge.required for name in arrow}
+    return copies(guesses(sites), schema.names, required)
 
 
 def _of_each(judge: Judge) -> Sequence[Judge]:

@@ -31,6 +31,7 @@ def report(found: Discovery) -> str:
     name = found.certificate["schema"]
     parts = [
         f"<h1>Causal graph of {safe(name)}</h1>{badge(found.certificate)}",
+        _columns(found),
         section("The graph", str(found.plot()) + _reading(found.graph)),
         section("How sure each edge is", _edges(found.graph) + paragraphs(found.notes)),
         _agreement(found),
@@ -40,6 +41,14 @@ def report(found: Discovery) -> str:
         section("How it was made", _made(found)),
     ]
     return page(name, parts)
+
+
+def _columns(found: Discovery) -> str:
+    """What to know of the columns before the graph is believed."""
+    if not found.diagnostics:
+        return ""
+    lines = ((safe(one.kind), safe(one.text)) for one in found.diagnostics)
+    return section("Look at these columns first", table(("what", "why"), lines))
 
 
 def _reading(graph: Graph) -> str:
@@ -114,8 +123,9 @@ def _sites(found: Discovery) -> str:
 
 def _edge(edge: Edge) -> tuple[str, str, str]:
     mark = f'<span class="mark">{safe(edge.mark)}</span>'
-    told = edge.origin in ("pairs", "differences")  # by more than the search
-    origin = f' <span class="soft">from {edge.origin}</span>' if told else ""
+    told = edge.origin in ("pairs", "differences", "copy")  # by more than the search
+    said = "a copy" if edge.origin == "copy" else f"from {edge.origin}"
+    origin = f' <span class="soft">{said}</span>' if told else ""
     return (
         f"{safe(edge.source)} {mark} {safe(edge.target)}{origin}",
         _bar(edge.confidence),

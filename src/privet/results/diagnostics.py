@@ -1,0 +1,232 @@
+"""What released margins and pairs show to be wrong with columns: free, and for reading before the
+graph is.
+
+A level that is never seen, a column that never varies, numbers that pile up at a bound, columns
+that say the same: each makes edges of no meaning, or none where there should be some. Everything
+is said with the noise taken into account, and nothing is said where noise leaves it open.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+
+import numpy as np
+
+from privet.arrays import Floats
+from privet.evidence.copies import Guess, guesses
+from privet.evidence.counts import Counts
+from privet.evidence.tables import TableEvidence
+from privet.evidence.whole_table import is_whole
+from privet.methods.sources.source import by_site
+from privet.methods.sources.tables import copies_of
+from privet.privacy.queries.moments import BINS, Locations
+from privet.privacy.queries.tables import Components
+from privet.results.saved import Saved, kind
+from privet.schema.model import Column, Schema, equal_width
+
+VERSION = 1
+SURELY = 3.0  # deviations of noise
+UNSEEN, AT_MOST = 0.002, 0.05  # shares: what counts as nothing, and what noise may hide of it
+MANY = 0.2  # of the rows: more cells that fit no level than one expects
+PILE, STEEP = 0.2, 3.0  # share of the outermost bin, and its height over the next one's
+CHECK = "`privet schema check DATA --schema FILE` shows the owner of the rows which cells fit none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """One thing about a column, or about two; ``text`` says it, its likely cause and the fix."""
+
+    kind: str
+    columns: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Margin:
+    """Released counts of the levels (or bins) of a column, and the deviations of their noise."""
+
+    column: Column
+    labels: tuple[str, ...]
+    counts: Floats
+    noise: Floats
+
+    @property
+    def rows(self) -> float:
+        return max(float(self.counts.sum()), 1.0)
+
+    def nothing(self, count: float, noise: float) -> bool:
+        """Whether so many rows are hardly any, for all that noise leaves open."""
+        few = count <= max(2 * noise, UNSEEN * self.rows)
+        return few and max(count, 0.0) + SURELY * noise <= AT_MOST * self.rows
+
+    def said(self, count: float, noise: float) -> str:
+        doubt = f", give or take {2 * noise:,.0f}" if noise else ""
+        return f"{max(count, 0.0):,.0f} of {'about ' if noise else ''}{self.rows:,.0f} rows{doubt}"
+
+    @property
+    def stray(self) -> tuple[str, float] | None:
+        """The level that counts cells which are no declared level, and its share of the rows."""
+        if self.column.kind == "numeric" or self.column.missing == "drop":
+            return None
+        by_level = self.column.missing == "level"
+        label = self.labels[-1] if by_level else str(self.column.missing_value)
+        return label, float(self.counts[self.labels.index(label)]) / self.rows
+
+
+def diagnose(saved: Saved) -> tuple[Diagnosis, ...]:
+    """All that is worth saying, column by column and then of pairs."""
+    schema = saved.schema
+    found: list[Diagnosis] = []
+    for margin in _margins(saved):
+        found += _of_margin(margin)
+    if _has_tables(saved):
+        found += _of_pairs(schema, _tables(saved))
+    return tuple(found)
+
+
+def to_json(found: Iterable[Diagnosis]) -> str:
+    document = {"privet diagnostics": VERSION, "findings": [asdict(one) for one in found]}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _has_tables(saved: Saved) -> bool:
+    return any(kind(one, saved.schema) == "tables" for one in saved.releases)
+
+
+def _tables(saved: Saved, plain: bool = False) -> list[TableEvidence]:
+    """Of each site; ``plain`` leaves out whatever was measured on weighed rows."""
+    kept = [
+        one
+        for one in saved.releases
+        if not plain or isinstance(one.query, Components) or is_whole(one, saved.schema)
+    ]
+    read = partial(TableEvidence.from_releases, saved.schema, saved.schema.names)
+    return [read(part) for part in by_site(kept)]
+
+
+def _margins(saved: Saved) -> Iterator[_Margin]:
+    for release in saved.releases:
+        if isinstance(release.query, Locations):
+            noise = np.full(BINS, release.variance**0.5)
+            for name, counts in zip(
+                release.query.columns, release.values.reshape(-1, BINS).astype(float), strict=True
+            ):
+                yield _histogram(saved.schema.column(name), counts, noise)
+    sites = _tables(saved, plain=True)
+    if all(1 in site.layers for site in sites):
+        for i, column in enumerate(saved.schema.columns):
+            law = Counts.of(sites, np.array([[i]], dtype=np.intp))
+            each = [law.deviations(level[None])[0] for level in np.eye(column.cardinality)]
+            counts, noise = law.tables[0], np.array(each)
+            yield _Margin(column=column, labels=column.labels, counts=counts, noise=noise)
+
+
+def _histogram(column: Column, counts: Floats, noise: Floats) -> _Margin:
+    assert column.bounds is not None  # only numeric columns are located
+    cuts = equal_width(*column.bounds, BINS)
+    fine = Column(name=column.name, kind="numeric", bounds=column.bounds, cuts=cuts)
+    return _Margin(column=fine, labels=fine.labels, counts=counts, noise=noise)
+
+
+def _of_margin(margin: _Margin) -> Iterator[Diagnosis]:
+    most = int(margin.counts.argmax())
+    others = np.arange(len(margin.counts)) != most
+    rest = float(margin.counts[others].sum()), float(np.linalg.norm(margin.noise[others]))
+    name = margin.column.name
+    if margin.nothing(*rest):
+        yield Diagnosis(
+            kind="constant",
+            columns=(name,),
+            text=f"{name!r} is constant, or nearly: all but {margin.said(*rest)} have "
+            f"{margin.labels[most]!r}. It can carry no edge.{_cause(margin, most)}",
+        )
+        return
+    if margin.column.kind != "numeric":
+        yield from _unseen(margin)
+    else:
+        yield from _piles(margin)
+
+
+def _unseen(margin: _Margin) -> Iterator[Diagnosis]:
+    declared = range(len(margin.column.levels))
+    pairs = list(zip(margin.counts.tolist(), margin.noise.tolist(), strict=True))
+    empty = [i for i in declared if margin.nothing(*pairs[i])]
+    if not empty:
+        return
+    names = ", ".join(repr(margin.labels[i]) for i in empty)
+    each = "never seen, or hardly" if len(empty) == 1 else "each never seen, or hardly"
+    worst = max(empty, key=lambda i: margin.counts[i])
+    cause = _cause(margin, None) or " If that is expected, merge levels: empty ones cost power."
+    yield Diagnosis(
+        kind="unseen level",
+        columns=(margin.column.name,),
+        text=f"{names} of {margin.column.name!r}: {each} ({margin.said(*pairs[worst])}).{cause}",
+    )
+
+
+def _cause(margin: _Margin, constant: int | None) -> str:
+    """A level may be spelt otherwise in the rows: then its cells count where missing ones do."""
+    if margin.column.kind == "numeric":
+        return " Its bounds may be much too wide, or its cells may be no numbers."
+    if margin.stray is None:
+        return ""
+    label, share = margin.stray
+    if share < MANY or (constant is not None and margin.labels[constant] != label):
+        return ""
+    return (
+        f" Cells that are no declared level count as {label!r}, which {share:.0%} of the rows have:"
+        f" is a level spelt otherwise in the data (capitals, spaces)? {CHECK}."
+    )
+
+
+def _piles(margin: _Margin) -> Iterator[Diagnosis]:
+    column = margin.column
+    assert column.bounds is not None
+    edges = np.array([column.bounds[0], *column.cuts, column.bounds[1]])
+    counts, widths = margin.counts[: len(edges) - 1], np.diff(edges)
+    if len(counts) < 3:
+        return
+    for end, next_one, bound in ((0, 1, column.bounds[0]), (-1, -2, column.bounds[1])):
+        least = counts[end] - SURELY * margin.noise[end]
+        beside = max(counts[next_one] + SURELY * margin.noise[next_one], 0.0)
+        steep = least / widths[end] > STEEP * beside / widths[next_one]
+        if least > PILE * margin.rows and steep:
+            label = margin.labels[0 if end == 0 else len(counts) - 1]
+            yield Diagnosis(
+                kind="bound",
+                columns=(column.name,),
+                text=f"{counts[end] / margin.rows:.0%} of the rows have {column.name!r} in "
+                f"{label}, at its bound {bound:g}. Numbers beyond a bound count as the bound: if "
+                "the bounds are right, cut finer there, or make a level of its own of them.",
+            )
+
+
+def _of_pairs(schema: Schema, sites: Sequence[TableEvidence]) -> Iterator[Diagnosis]:
+    found = {(one.given, one.column): one for one in guesses(sites)}
+    same = copies_of(schema, sites)
+    for copy, kept in same.items():
+        worse = min((found[kept, copy], found[copy, kept]), key=lambda one: one.least)
+        yield Diagnosis(
+            kind="copy",
+            columns=(copy, kept),
+            text=f"{copy!r} says the same as {kept!r}: {_known(worse)}. One of the two is enough.",
+        )
+    for (given, column), one in found.items():
+        if given not in same and column not in same and (column, given) not in found:
+            yield Diagnosis(
+                kind="determined",
+                columns=(column, given),
+                text=f"{column!r} is known once {given!r} is: {_known(one)}. So no search sees "
+                f"what else it has to do with; leave it out, or take it for a part of {given!r}.",
+            )
+
+
+def _known(one: Guess) -> str:
+    noise = "" if one.least > one.share - 0.005 else f", at least {one.least:.0%} if noise helped"
+    return (
+        f"of the rows that its commonest level misses, {one.share:.0%} are guessed right from the "
+        f"other column{noise}"
+    )
