@@ -119,6 +119,26 @@ def test_no_search_gets_a_column_and_its_copy(method: str) -> None:
     assert any("'twin' (of 'cause')" in note for note in result.notes)
 
 
+@pytest.mark.parametrize("method", ["pc", "ges", "moment-pc", "moment-ges"])
+def test_numbers_that_say_the_same(method: str) -> None:
+    """height --> reach, and the height in inches; one with a little noise is no copy."""
+    height = np.array(TABLE["height"])
+    table = {
+        "height": height.tolist(),
+        "reach": (height + RNG.normal(0, 10, ROWS)).tolist(),
+        "inches": (height / 2.54).tolist(),
+        "rough": (height + RNG.normal(0, 2, ROWS)).tolist(),
+    }
+    schema = numbers(height=(0, 300), reach=(0, 300), inches=(0, 120), rough=(0, 300))
+    private = method.startswith("moment")
+    budget = {"epsilon": 4, "ledger": ":memory:"} if private else {"private": False}
+    result = privet.discover(table, schema, method=method, **budget)
+    edges = [e for e in result.graph.edges if "inches" in (e.source, e.target)]
+    assert [(e.source, e.target, e.origin) for e in edges] == [("height", "inches", "copy")]
+    assert [one.columns for one in result.diagnostics] == [("inches", "height")]
+    assert "correlation is 1.000" in result.diagnostics[0].text
+
+
 def test_files_terminal_and_page_say_it(tmp_path: Path, capsys: Any) -> None:
     from privet.cli.main import main
 

@@ -5,6 +5,9 @@ commonest level of y misses, the share that is guessed right once x is known. A 
 does not know of lowers it as much as a common one does. It is a weighed sum of noisy cells, so the
 law of its noise is known. Noise may also have chosen the best guess, which flatters it: where the
 first and the second guess are not well apart, what noise can gain is taken off.
+
+Numbers say the same if their correlation is nearly 1 or -1. Noise does not bring it there: it makes
+directions of the covariance short, and those are raised again (``moments.py``).
 """
 
 from __future__ import annotations
@@ -16,23 +19,39 @@ import numpy as np
 
 from privet.arrays import Floats
 from privet.evidence.counts import Counts, pairs_by_shape
+from privet.evidence.moments import MomentEvidence
 from privet.evidence.tables import TableEvidence
 
 NEARLY = 0.95  # of the misses are guessed right
 LEAST = 0.85  # and so many even if noise is SURELY deviations off
 SURELY = 3.0
+CORRELATED = 0.995  # of numbers
 FEWEST = 0.01  # of the rows: a column whose commonest level has all others cannot be judged
 
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:
     """``column`` is known once ``given`` is: a ``share`` of what its commonest level misses is
-    guessed right, and at least ``least`` if noise has helped."""
+    guessed right, and at least ``least`` if noise has helped. Of numbers, both are the correlation
+    without its sign."""
 
     given: str
     column: str
     share: float
     least: float
+
+
+def correlated(sites: Sequence[MomentEvidence]) -> tuple[Guess, ...]:
+    """All columns of numbers that are nearly a multiple of another one, at every site."""
+    names, sizes = sites[0].names, []
+    for site in sites:
+        deviations = np.sqrt(np.maximum(np.diag(site.covariance), 1e-300))
+        sizes.append(np.abs(site.covariance / np.outer(deviations, deviations)))
+    size = np.min(sizes, axis=0) * ~np.eye(len(names), dtype=bool)
+    return tuple(
+        Guess(given=names[i], column=names[j], share=float(size[i, j]), least=float(size[i, j]))
+        for i, j in np.argwhere(size >= CORRELATED)
+    )
 
 
 def guesses(sites: Sequence[TableEvidence]) -> tuple[Guess, ...]:

@@ -6,12 +6,13 @@ columns may be joined although neither causes the other: so no test finds them d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
+from privet.evidence.copies import Guess, copies
 from privet.graph.copies import set_apart
 from privet.methods.basis import Basis, Replicas
 from privet.schema.model import Schema
@@ -40,6 +41,13 @@ def without_copies(schema: Schema, basis: Basis) -> tuple[Schema, Basis]:
         replicas=None if again is None else replicas,
     )
     return replace(schema, knowledge=known), alone
+
+
+def copies_of(schema: Schema, found: Iterable[Guess]) -> dict[str, str]:
+    """Columns that say the same as another one, and that one; of a column that knowledge joins to
+    another, more is known than that."""
+    required = {name for arrow in schema.knowledge.required for name in arrow}
+    return copies(found, schema.names, required)
 
 
 def said(copies: Mapping[str, str]) -> tuple[str, ...]:

@@ -9,20 +9,21 @@ is said with the noise taken into account, and nothing is said where noise leave
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 
 import numpy as np
 
 from privet.arrays import Floats
-from privet.evidence.copies import Guess, guesses
+from privet.evidence.copies import Guess, correlated, guesses
 from privet.evidence.counts import Counts
+from privet.evidence.moments import MomentEvidence
 from privet.evidence.tables import TableEvidence
 from privet.evidence.whole_table import is_whole
+from privet.methods.copies import copies_of
 from privet.methods.sources.source import by_site
-from privet.methods.sources.tables import copies_of
-from privet.privacy.queries.moments import BINS, Locations
+from privet.privacy.queries.moments import BINS, Locations, Moments
 from privet.privacy.queries.tables import Components
 from privet.results.saved import Saved, kind
 from privet.schema.model import Column, Schema, equal_width
@@ -82,18 +83,18 @@ def diagnose(saved: Saved) -> tuple[Diagnosis, ...]:
     found: list[Diagnosis] = []
     for margin in _margins(saved):
         found += _of_margin(margin)
-    if _has_tables(saved):
-        found += _of_pairs(schema, _tables(saved))
+    held = {kind(one, schema) for one in saved.releases}
+    if "tables" in held:
+        found += _of_pairs(schema, guesses(_tables(saved)), _known)
+    elif any(isinstance(one.query, Moments) for one in saved.releases):
+        sites = [MomentEvidence.from_releases(part) for part in by_site(saved.releases)]
+        found += _of_pairs(schema, correlated(sites), _correlation)
     return tuple(found)
 
 
 def to_json(found: Iterable[Diagnosis]) -> str:
     document = {"privet diagnostics": VERSION, "findings": [asdict(one) for one in found]}
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-
-
-def _has_tables(saved: Saved) -> bool:
-    return any(kind(one, saved.schema) == "tables" for one in saved.releases)
 
 
 def _tables(saved: Saved, plain: bool = False) -> list[TableEvidence]:
@@ -204,24 +205,30 @@ def _piles(margin: _Margin) -> Iterator[Diagnosis]:
             )
 
 
-def _of_pairs(schema: Schema, sites: Sequence[TableEvidence]) -> Iterator[Diagnosis]:
-    found = {(one.given, one.column): one for one in guesses(sites)}
-    same = copies_of(schema, sites)
+def _of_pairs(
+    schema: Schema, guessed: Iterable[Guess], said: Callable[[Guess], str]
+) -> Iterator[Diagnosis]:
+    found = {(one.given, one.column): one for one in guessed}
+    same = copies_of(schema, found.values())
     for copy, kept in same.items():
         worse = min((found[kept, copy], found[copy, kept]), key=lambda one: one.least)
         yield Diagnosis(
             kind="copy",
             columns=(copy, kept),
-            text=f"{copy!r} says the same as {kept!r}: {_known(worse)}. One of the two is enough.",
+            text=f"{copy!r} says the same as {kept!r}: {said(worse)}. One of the two is enough.",
         )
     for (given, column), one in found.items():
         if given not in same and column not in same and (column, given) not in found:
             yield Diagnosis(
                 kind="determined",
                 columns=(column, given),
-                text=f"{column!r} is known once {given!r} is: {_known(one)}. So no search sees "
-                f"what else it has to do with; leave it out, or take it for a part of {given!r}.",
+                text=f"{column!r} is known once {given!r} is: {said(one)}. So no search sees what "
+                f"else it has to do with; leave it out, or take it for a part of {given!r}.",
             )
+
+
+def _correlation(one: Guess) -> str:
+    return f"their correlation is {one.share:.3f}, but for its sign"
 
 
 def _known(one: Guess) -> str:

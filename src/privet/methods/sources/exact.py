@@ -12,11 +12,13 @@ from functools import partial
 
 import numpy as np
 
+from privet.evidence.copies import guesses
 from privet.evidence.exact_tables import ExactTables
 from privet.evidence.tables import TableEvidence, table_replicas
 from privet.independence.exact_tables import MEASURED, ExactTableJudge
 from privet.independence.tables import TableJudge
 from privet.methods.basis import Basis, on_scores, on_tests
+from privet.methods.copies import copies_of
 from privet.methods.options import Settings
 from privet.methods.search import Search, check_order, run
 from privet.methods.sources import moments, tables
@@ -82,7 +84,7 @@ def on_counts(
     tests with more columns given than interactions serve."""
     evidence = TableEvidence.from_releases(schema, schema.names, releases)
     alpha = settings.level(len(schema.columns))
-    few, same = TableJudge(evidence, alpha), tables.copies_of(schema, (evidence,))
+    few, same = TableJudge(evidence, alpha), copies_of(schema, guesses([evidence]))
     judge = ExactTableJudge(evidence, counted, few) if counts_needed(settings) else few
     if search.scored:
         score: Families = (

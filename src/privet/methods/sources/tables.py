@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import MethodError
-from privet.evidence.copies import copies, guesses
+from privet.evidence.copies import guesses
 from privet.evidence.plan import table_lines
 from privet.evidence.prior import default_level
 from privet.evidence.tables import TableEvidence, components_query, table_replicas
@@ -36,6 +36,7 @@ from privet.graph.copies import set_apart
 from privet.independence.joint import JointTableJudge
 from privet.independence.tables import TableJudge
 from privet.methods.basis import Basis, on_tests
+from privet.methods.copies import copies_of
 from privet.methods.method import USUAL_DELTA
 from privet.methods.options import Settings
 from privet.methods.search import Search
@@ -191,7 +192,7 @@ def _first_look(
     size = len(schema.columns)
     lenient = TableJudge(evidence, alpha=default_level(size) * LENIENCE)
     strict = TableJudge(evidence, alpha=default_level(size))
-    known = set_apart(schema.knowledge, schema.names, copies_of(schema, (evidence,)))
+    known = set_apart(schema.knowledge, schema.names, copies_of(schema, guesses([evidence])))
     constraints = Constraints.of(schema.names, known)
     strength = lenient.strengths()
     found = Skeleton(constraints.possible & ~np.eye(size, dtype=bool), {})
@@ -216,14 +217,7 @@ def basis(
         return judge(tuple(table_replicas(site, count, rng) for site in sites))
 
     alone = on_tests(judge(sites), stack, size, _of_each)
-    return replace(alone, copies=copies_of(schema, sites))
-
-
-def copies_of(schema: Schema, sites: Sequence[TableEvidence]) -> dict[str, str]:
-    """Columns that say the same as another one, and that one; of a column that knowledge joins to
-    another, more is known than that."""
-    required = {name for arrow in schema.knowledge.required for name in arrow}
-    return copies(guesses(sites), schema.names, required)
+    return replace(alone, copies=copies_of(schema, guesses(sites)))
 
 
 def _of_each(judge: Judge) -> Sequence[Judge]:
