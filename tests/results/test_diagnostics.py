@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 import privet
-from privet.results.diagnostics import Diagnosis
+from privet.graph.graph import Edge, Graph
+from privet.results.diagnostics import Diagnosis, against_sense
 from privet.results.discovery import Discovery
 from privet.schema.model import Column, Schema
 
@@ -153,3 +155,19 @@ def test_files_terminal_and_page_say_it(tmp_path: Path, capsys: Any) -> None:
     assert f"- {text}" in capsys.readouterr().out
     assert main([*again, str(tmp_path / "third"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["diagnostics"][0]["text"] == text
+
+
+def test_arrows_into_what_people_are_born_with() -> None:
+    graph = Graph(
+        "pag",
+        ("age", "wage", "sex"),
+        (
+            Edge("wage", "age", "o->"),
+            Edge("sex", "age", "-->"),
+            Edge("sex", "wage", "-->"),
+        ),
+    )
+    (one,) = against_sense(graph)
+    assert one.columns == ("age",) and "wage o-> age" in one.text and "sex" not in one.columns
+    assert 'tiers = [["age", "sex"], ["wage"]]' in one.text
+    assert not against_sense(replace(graph, edges=graph.edges[:0]))

@@ -21,11 +21,13 @@ from privet.evidence.counts import Counts
 from privet.evidence.moments import MomentEvidence
 from privet.evidence.tables import TableEvidence
 from privet.evidence.whole_table import is_whole
+from privet.graph.graph import Graph
 from privet.methods.copies import copies_of
 from privet.methods.sources.source import by_site
 from privet.privacy.queries.moments import BINS, Locations, Moments
 from privet.privacy.queries.tables import Components
 from privet.results.saved import Saved, kind
+from privet.schema.born import born_with
 from privet.schema.model import Column, Schema, equal_width
 
 VERSION = 1
@@ -90,6 +92,30 @@ def diagnose(saved: Saved) -> tuple[Diagnosis, ...]:
         sites = [MomentEvidence.from_releases(part) for part in by_site(saved.releases)]
         found += _of_pairs(schema, correlated(sites), _correlation)
     return tuple(found)
+
+
+def against_sense(graph: Graph) -> tuple[Diagnosis, ...]:
+    """Arrows into what people are born with: a reason to say what comes first."""
+    born = born_with(graph.nodes)
+    wrong = [
+        edge
+        for edge in graph.edges
+        if edge.mark in ("-->", "o->") and edge.target in born and edge.source not in born
+    ]
+    if not wrong:
+        return ()
+    arrows = ", ".join(map(str, wrong))
+    later = [name for name in graph.nodes if name not in born]
+    tiers = f"tiers = {json.dumps([list(born), later], ensure_ascii=False)}"
+    return (
+        Diagnosis(
+            kind="sense",
+            columns=tuple(dict.fromkeys(edge.target for edge in wrong)),
+            text=f"By its name nothing causes the second column of: {arrows}. Data alone often "
+            f"cannot tell directions. If these columns do come first, say so under [knowledge] in "
+            f"the schema ({tiers}) and search this evidence again, which is free.",
+        ),
+    )
 
 
 def to_json(found: Iterable[Diagnosis]) -> str:

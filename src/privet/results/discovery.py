@@ -11,7 +11,7 @@ from privet.graph.agreement import Agreement, agreement
 from privet.graph.graph import Edge, Graph
 from privet.results import saved
 from privet.results.certificate import Certificate
-from privet.results.diagnostics import Diagnosis, diagnose
+from privet.results.diagnostics import Diagnosis, against_sense, diagnose
 from privet.results.diagnostics import to_json as diagnostics_json
 from privet.results.folder import DIAGNOSTICS, OTHERS, SITES, Stage
 from privet.results.saved import Saved
@@ -43,8 +43,9 @@ class Discovery:
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnosis, ...]:
-        """What the released margins and pairs show to be wrong with columns. Free."""
-        return diagnose(self.evidence)
+        """What released margins and pairs show to be wrong with columns, and arrows that make no
+        sense. Free."""
+        return diagnose(self.evidence) + against_sense(self.graph)
 
     def agreement(self) -> tuple[Agreement, ...]:
         """Each pair that some method joins, and how each method marks it."""
