@@ -97,7 +97,21 @@ def test_bounds_that_are_much_too_wide() -> None:
     assert one["constant"].columns == ("height",) and "too wide" in one["constant"].text
 
 
-def with_copy(result_of: Any = None, **facts: Any) -> Discovery:
+def test_levels_that_are_too_many_for_the_budget() -> None:
+    columns = [Column(name=n, kind="categorical", levels=("no", "yes")) for n in ("a", "b", "c")]
+    fine = Column(name="fine", kind="categorical", levels=tuple(f"l{i}" for i in range(30)))
+    schema = Schema(name="people", columns=(*columns, fine))
+    rng = np.random.default_rng(7)
+    table = {n: rng.choice(["no", "yes"], size=2000).tolist() for n in ("a", "b", "c")}
+    table["fine"] = rng.choice(fine.levels, size=2000).tolist()
+    results = [
+        privet.discover(table, schema, epsilon=e, delta=1e-6, ledger=":memory:") for e in (0.4, 50)
+    ]
+    assert [said(result).get("levels") is not None for result in results] == [True, False]
+    assert said(results[0])["levels"].columns == ("fine",)
+
+
+def with_copy(**facts: Any) -> Discovery:
     """cause --> effect, and a copy of the cause under other names."""
     flip = RNG.random(ROWS) < 0.2
     table = {

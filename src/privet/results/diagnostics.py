@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -19,10 +19,12 @@ from privet.arrays import Floats
 from privet.evidence.copies import Guess, correlated, guesses
 from privet.evidence.counts import Counts
 from privet.evidence.moments import MomentEvidence
+from privet.evidence.plan import STRONG
 from privet.evidence.tables import TableEvidence
 from privet.evidence.whole_table import is_whole
 from privet.graph.graph import Graph
 from privet.methods.copies import copies_of
+from privet.methods.plan import plan
 from privet.methods.sources.source import by_site
 from privet.privacy.queries.moments import BINS, Locations, Moments
 from privet.privacy.queries.tables import Components
@@ -87,6 +89,7 @@ def diagnose(saved: Saved) -> tuple[Diagnosis, ...]:
         found += _of_margin(margin)
     held = {kind(one, schema) for one in saved.releases}
     if "tables" in held:
+        found += _of_levels(saved)
         found += _of_pairs(schema, guesses(_tables(saved)), _known)
     elif any(isinstance(one.query, Moments) for one in saved.releases):
         sites = [MomentEvidence.from_releases(part) for part in by_site(saved.releases)]
@@ -229,6 +232,65 @@ def _piles(margin: _Margin) -> Iterator[Diagnosis]:
                 f"{label}, at its bound {bound:g}. Numbers beyond a bound count as the bound: if "
                 "the bounds are right, cut finer there, or make a level of its own of them.",
             )
+
+
+def with_shares(saved: Saved) -> Schema:
+    """The schema, with the margins that were released as its guess of them: what a plan of this
+    very run is made from."""
+    known = {
+        margin.column.name: tuple(np.maximum(margin.counts, margin.noise + 0.5).tolist())
+        for margin in _margins(saved)
+        if len(margin.counts) == saved.schema.column(margin.column.name).cardinality
+    }
+    columns = (replace(c, shares=known.get(c.name, c.shares)) for c in saved.schema.columns)
+    return replace(saved.schema, columns=tuple(columns))
+
+
+def seen_by(saved: Saved) -> tuple[Schema, int] | None:
+    """Of one private table: the schema and the number of rows from which its plan is made."""
+    rows = about_rows(saved)
+    certificate = saved.certificate
+    if not certificate["private"] or certificate.get("trust") != "central" or rows is None:
+        return None
+    return with_shares(saved), rows
+
+
+def _of_levels(saved: Saved) -> Iterator[Diagnosis]:
+    """Columns in whose pairs, as a rule, not even a strong effect shows."""
+    asked = seen_by(saved)
+    if asked is None or len(saved.schema.columns) < 3:
+        return
+    schema, rows = asked
+    budget = saved.certificate["epsilon"], saved.certificate["delta"]
+    hidden = [name for pair in plan(schema, rows, *budget).invisible for name in pair]
+    for column in schema.columns:
+        if hidden.count(column.name) > len(schema.columns) / 2 and column.cardinality > 2:
+            yield Diagnosis(
+                kind="levels",
+                columns=(column.name,),
+                text=f"{column.name!r} has {column.cardinality} levels, too many (or too rare) for "
+                f"this budget: with most other columns not even a strong effect ({STRONG:g}) would "
+                "show. Merge levels, use fewer bins, or spend more.",
+            )
+
+
+def about_rows(saved: Saved) -> int | None:
+    """The public number of rows, or about the number that was released, to two digits."""
+    if saved.schema.rows is not None:
+        return saved.schema.rows
+    for release in saved.releases:
+        query = release.query
+        if isinstance(query, Components) and query.sets == ((),):
+            return rounded(float(release.values[0]))
+        if is_whole(release, saved.schema):
+            return rounded(float(release.values.sum()))
+        if isinstance(query, Locations):
+            return rounded(float(release.values.sum()) / len(query.columns))
+    return None
+
+
+def rounded(value: float) -> int:
+    return max(1, int(float(f"{value:.2g}")))
 
 
 def _of_pairs(

@@ -21,6 +21,7 @@ from typing import Any, Literal, get_args
 
 from privet.errors import SchemaError
 from privet.graph.knowledge import Knowledge
+from privet.schema.facts import finite_number, guessed_shares, level_text
 from privet.schema.names import clean_name, name_key
 
 Kind = Literal["categorical", "ordinal", "numeric"]
@@ -47,7 +48,8 @@ class Adjacency(enum.Enum):
 @dataclass(frozen=True, kw_only=True)
 class Column:
     """One column. Left out: `cuts` gives 4 bins of equal width, `missing` the declared value
-    that stands in the middle (numeric, ordinal) or first (categorical)."""
+    that stands in the middle (numeric, ordinal) or first (categorical). `shares` is a guess of how
+    common each level is, which plans use and nothing else; so it makes no other column."""
 
     name: str
     kind: Kind
@@ -56,6 +58,7 @@ class Column:
     cuts: tuple[float, ...] = ()
     missing: Missing = "value"
     missing_value: str | float | None = None
+    shares: tuple[float, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -71,6 +74,7 @@ class Column:
                 f"at most {MOST_LEVELS} are possible: merge levels or declare fewer bins"
             )
         self._check_missing()
+        self._set("shares", guessed_shares(self.name, self.shares, self.cardinality))
 
     def _set(self, attribute: str, value: object) -> None:
         object.__setattr__(self, attribute, value)  # only while the column is being built
@@ -81,7 +85,7 @@ class Column:
                 f"column {self.name!r} is {self.kind}, so it has levels and no bounds, bins or "
                 f'cuts; remove them or declare kind = "numeric"'
             )
-        self._set("levels", tuple(_level(self.name, level) for level in self.levels))
+        self._set("levels", tuple(level_text(self.name, level) for level in self.levels))
         if len(self.levels) < 2:
             raise SchemaError(
                 f"column {self.name!r} has {len(self.levels)} level(s); {self.kind} columns need "
@@ -104,14 +108,14 @@ class Column:
                 f"column {self.name!r} is numeric and needs bounds = [lowest, highest]; "
                 f"write down the range that is public knowledge"
             )
-        low, high = (_number(self.name, "bound", bound) for bound in self.bounds)
+        low, high = (finite_number(self.name, "bound", bound) for bound in self.bounds)
         if low >= high or math.isinf(high - low):
             raise SchemaError(
                 f"column {self.name!r} has bounds [{low!r}, {high!r}]; "
                 f"the first must lie below the second, at a finite distance"
             )
         self._set("bounds", (low, high))
-        cuts = tuple(_number(self.name, "cut", cut) for cut in self.cuts)
+        cuts = tuple(finite_number(self.name, "cut", cut) for cut in self.cuts)
         cuts = cuts or equal_width(low, high, DEFAULT_BINS)
         edges = (low, *cuts, high)
         if any(a >= b for a, b in itertools.pairwise(edges)):
@@ -137,7 +141,7 @@ class Column:
             self._set("missing_value", self._default_value())
         elif self.bounds is not None:
             low, high = self.bounds
-            value = _number(self.name, "missing value", self.missing_value)
+            value = finite_number(self.name, "missing value", self.missing_value)
             if not low <= value <= high:
                 raise SchemaError(
                     f"column {self.name!r} replaces missing cells by {value!r}; "
@@ -145,7 +149,7 @@ class Column:
                 )
             self._set("missing_value", value)
         else:
-            level = _level(self.name, self.missing_value)
+            level = level_text(self.name, self.missing_value)
             if level not in self.levels:
                 raise SchemaError(
                     f"column {self.name!r} replaces missing cells by {level!r}, which is not "
@@ -361,38 +365,3 @@ def _texts(edges: tuple[float, ...]) -> tuple[str, ...]:
 
 def _not_whole(value: object) -> bool:
     return not isinstance(value, int) or isinstance(value, bool)
-
-
-def _level(column: str, level: object) -> str:
-    """A level as the text that stands in a cell."""
-    if isinstance(level, bool):
-        return "true" if level else "false"
-    if isinstance(level, int):
-        return str(level)
-    if not isinstance(level, str):
-        raise SchemaError(
-            f"column {column!r} has the level {level!r}; "
-            f"write levels in quotes, exactly as they stand in the data"
-        )
-    if not level.strip():
-        raise SchemaError(
-            f"column {column!r} has an empty level, but an empty cell is a missing one; "
-            f'remove the level and declare missing = "level"'
-        )
-    if level != level.strip():
-        raise SchemaError(
-            f"column {column!r} has the level {level!r}, but cells are read without the spaces "
-            f"around them; write {level.strip()!r}"
-        )
-    return level
-
-
-def _number(column: str, what: str, value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if math.isfinite(number):
-            return number
-    raise SchemaError(f"column {column!r} has the {what} {value!r}; write a finite number")

@@ -33,7 +33,7 @@ from privet.evidence.moments import (
     uncut,
     whitened,
 )
-from privet.evidence.plan import moment_lines
+from privet.evidence.plan import moment_effects
 from privet.independence.fisher_z import MomentJudge
 from privet.independence.joint import JointMomentJudge
 from privet.methods.basis import Basis, Replicas, on_scores, on_tests
@@ -148,5 +148,5 @@ SOURCE = Source(
     basis=basis,
     kind=lambda _schema, _search: "moments",
     cite="second moments of Dwork, Talwar, Thakurta, Zhang 2014",
-    plan=moment_lines,
+    plan=moment_effects,
 )

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from privet.errors import MethodError
 from privet.evidence.copies import guesses
-from privet.evidence.plan import table_lines
+from privet.evidence.plan import table_effects
 from privet.evidence.prior import default_level
 from privet.evidence.tables import TableEvidence, components_query, table_replicas
 from privet.evidence.unit_noise import pure_is_quieter, whole_is_quieter
@@ -238,5 +238,5 @@ SOURCE = Source(
     kind=lambda _schema, _search: "tables",
     cite="residual basis of Xiao, He, Zhang, Kifer 2023",
     delta=delta,
-    plan=table_lines,
+    plan=table_effects,
 )

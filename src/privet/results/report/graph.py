@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from privet.errors import PrivetError
-from privet.evidence.whole_table import is_whole
 from privet.graph.graph import Edge, Graph
-from privet.privacy.queries.moments import Locations
-from privet.privacy.queries.tables import Components
+from privet.methods.plan import plan
+from privet.results.diagnostics import rounded, seen_by
 from privet.results.report.page import badge, page, paragraphs, promise, safe, section, table
 from privet.results.saved import Saved
 
@@ -146,15 +145,12 @@ def _plan(saved: Saved, certificate: Mapping[str, Any]) -> str:
     """What this budget could have shown, for about as many rows as the evidence says."""
     if certificate.get("trust") == "local":
         return _local_plan(saved)
-    if certificate.get("trust") in ("sites", "together"):  # noise is not that of one table
+    asked = seen_by(saved)
+    if asked is None:
         return ""
-    rows = about_rows(saved)
-    if not certificate["private"] or rows is None:
-        return ""
-    from privet.methods.plan import plan
-
+    schema, rows = asked
     try:
-        made = plan(saved.schema, rows, certificate["epsilon"], certificate["delta"])
+        made = plan(schema, rows, certificate["epsilon"], certificate["delta"])
     except PrivetError:
         return ""
     lines = (
@@ -167,8 +163,8 @@ def _plan(saved: Saved, certificate: Mapping[str, Any]) -> str:
     )
     return section(
         "What could have been seen",
-        f"<p>With about {rows:,} rows and this budget, these effects are found in 8 of 10 runs. "
-        "Weaker ones may exist without showing here.</p>"
+        f"<p>With about {rows:,} rows, this budget and levels as common as they were found to be, "
+        "these effects are found in 8 of 10 runs. Weaker ones may exist without showing here.</p>"
         + table(("given", "effect", "typical pair", "best pair", "worst pair"), lines),
     )
 
@@ -185,7 +181,7 @@ def _local_plan(saved: Saved) -> str:
     return section(
         "What could have been seen",
         f"<p>{people:,} reports by {safe(line.protocol)} tell about as much on a pair of columns "
-        f"as {_rounded(line.worth):,} people without noise, which serves tests given {given}. In a "
+        f"as {rounded(line.worth):,} people without noise, which serves tests given {given}. In a "
         f"typical pair an effect ({safe(line.what)}) of {_effect(line.effect)} is found in 8 of "
         "10 runs. Weaker ones may exist without showing here.</p>",
     )
@@ -193,25 +189,6 @@ def _local_plan(saved: Saved) -> str:
 
 def _effect(value: float) -> str:
     return f'<span class="number">{f"{value:.3f}" if value < 1 else "none"}</span>'
-
-
-def about_rows(saved: Saved) -> int | None:
-    """The public number of rows, or about the number that was released, to two digits."""
-    if saved.schema.rows is not None:
-        return saved.schema.rows
-    for release in saved.releases:
-        query = release.query
-        if isinstance(query, Components) and query.sets == ((),):
-            return _rounded(float(release.values[0]))
-        if is_whole(release, saved.schema):
-            return _rounded(float(release.values.sum()))
-        if isinstance(query, Locations):
-            return _rounded(float(release.values.sum()) / len(query.columns))
-    return None
-
-
-def _rounded(value: float) -> int:
-    return max(1, int(float(f"{value:.2g}")))
 
 
 def _made(found: Discovery) -> str:
