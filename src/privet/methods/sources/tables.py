@@ -35,6 +35,7 @@ from privet.methods.basis import Basis, on_tests
 from privet.methods.method import USUAL_DELTA
 from privet.methods.options import Settings
 from privet.methods.search import Search
+from privet.methods.sources import white
 from privet.methods.sources.source import ALL_KINDS, TESTS_AND_SCORES, Source, by_site
 from privet.privacy.ledger.conversion import Number
 from privet.privacy.queries.base import Release
@@ -105,6 +106,8 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     schema = curator.schema
     if curator.pure and whole_is_quieter(schema):
         return measure_whole(curator, settings)
+    if curator.private and not curator.pure:
+        return white.measure(curator, settings, _interesting)
     size = len(schema.columns)
     settings.on_step("measuring all pairs", 0.0)
     small = [*combinations(range(size), 1), *combinations(range(size), 2)]
