@@ -20,11 +20,10 @@ from typing import Any
 from common import markdown, parallel, spread, write
 
 import privet
-from privet.api.rehearse_together import columns_of
 from privet.graph.graph import Graph
 from privet.graph.metrics import compare
 from privet.networks import load
-from privet.networks.sites import sites_of
+from privet.networks.sites import columns_of, sites_of
 
 # Skeleton / directed F1 that a prototype had, for sites that are alike or all different.
 AIMS = {

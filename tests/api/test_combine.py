@@ -81,6 +81,68 @@ def test_several_methods_and_options(sites: list[Saved]) -> None:
         privet.combine(*sites, method="moment-pc")
 
 
+@pytest.mark.parametrize("objective", ["worst", "sum"])
+def test_regrets_of_several_sites_cost_nothing(sites: list[Saved], objective: str) -> None:
+    """PERI on what was private before; the published protocol's messages are only counted."""
+    found = privet.combine(*sites, method="interaction-peri", objective=objective)
+    assert edges(found) == {"smoke --> cough", "dust --> cough"}
+    assert found.certificate.private and found.certificate["spent"] is None
+    assert found.certificate["sites"] == privet.combine(*sites).certificate["sites"]
+    assert all(edge.confidence is not None for edge in found.graph.edges)
+    assert any("3 site(s) send" in note and "nothing is sent" in note for note in found.notes)
+    with pytest.raises(MethodError, match="no objective 'least'; choose worst or sum"):
+        privet.combine(*sites, method="interaction-peri", objective="least")
+    with pytest.raises(MethodError, match="objective"):
+        privet.combine(*sites, method="interaction-ges", objective="sum")
+
+
+def test_regrets_of_moments() -> None:
+    own = [hospital(x, numbers(i), NUMBERS, epsilon=CLEAR).evidence for i, x in enumerate(LABELS)]
+    found = privet.combine(*own, method="moment-peri")
+    assert edges(found) == {"smoke --> cough", "dust --> cough"}
+
+
+def leaning(share: float, strength: float, seed: int, rows: int = 4000) -> dict[str, list[str]]:
+    """smoke --> cough --> dust: so many smoke, and of these so many cough."""
+    rng = np.random.default_rng(seed)
+    smoke = rng.random(rows) < share
+    cough = rng.random(rows) < np.where(smoke, strength, 0.2)
+    dust = rng.random(rows) < np.where(cough, 0.8, 0.2)
+    words = np.array(["no", "yes"])
+    return {
+        n: words[x.astype(int)].tolist() for n, x in zip(NAMES, (smoke, cough, dust), strict=True)
+    }
+
+
+def test_differences_between_sites_give_directions(tmp_path: Path) -> None:
+    def sites(*what: tuple[float, float]) -> list[Saved]:
+        data = [leaning(*one, seed=i) for i, one in enumerate(what)]
+        pairs = zip(LABELS, data, strict=True)
+        return [hospital(x, one, epsilon=CLEAR, delta=1e-6).evidence for x, one in pairs]
+
+    lines = {"smoke --- cough", "cough --- dust"}
+    differ = sites((0.2, 0.8), (0.5, 0.8), (0.8, 0.8))
+    assert edges(privet.combine(*differ)) == lines
+    found = privet.combine(*differ, use_differences=True)
+    assert edges(found) == {"smoke --> cough", "cough --> dust"}
+    assert all(e.origin == "differences" and e.arrow_confidence is None for e in found.graph.edges)
+    assert any("is the same everywhere given smoke" in note for note in found.notes)
+    assert found.certificate["options"]["use_differences"] is True
+    assert found.certificate["sites"] == privet.combine(*differ).certificate["sites"]
+    assert "from differences" in (found.save(tmp_path / "joint")[-2]).read_text()
+    alike, everything = sites(*[(0.5, 0.8)] * 3), sites((0.2, 0.9), (0.5, 0.7), (0.8, 0.5))
+    assert edges(privet.combine(*alike, use_differences=True)) == lines
+    assert "smoke --> cough" not in edges(privet.combine(*everything, use_differences=True))
+
+
+def test_differences_are_for_lines_and_tables(sites: list[Saved]) -> None:
+    with pytest.raises(MethodError, match="finds a PAG"):
+        privet.combine(*sites, method="interaction-fci", use_differences=True)
+    own = [hospital(x, numbers(i), NUMBERS, epsilon=CLEAR).evidence for i, x in enumerate(LABELS)]
+    with pytest.raises(MethodError, match="no difference of means is left"):
+        privet.combine(*own, use_differences=True)
+
+
 def test_knowledge_of_all(sites: list[Saved]) -> None:
     forbidden = Knowledge(forbidden=frozenset({("smoke", "cough"), ("cough", "smoke")}))
     found = privet.combine(*sites, schema=replace(SCHEMA, knowledge=forbidden))

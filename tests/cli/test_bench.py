@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from privet.bench import federated
 from privet.networks import fetch as datasets
 from privet.schema.model import Schema
 from tests.helpers.garden import Run, snapshot
@@ -80,6 +81,19 @@ def test_bad_options_are_refused(home: Path, run: Run, option: str, value: str, 
     refused = run(*words, f"{option}={value}")
     assert refused.code == 2 and says in refused.err, refused.err
     assert snapshot(home) == before
+
+
+def test_bench_federated(home: Path, run: Run) -> None:
+    """The command that its page quotes is the grid that was run."""
+    grid = federated.Grid(tables=("unlike",), rows=100, runs=1, networks=("asia",))
+    done = run(*grid.command("out").split()[1:], "--processes", "1")
+    assert done.code == 0 and "federated.md" in done.out, done.err
+    lines = [json.loads(line) for line in (home / "out" / "runs.jsonl").read_text().splitlines()]
+    assert len(lines) == len(list(grid.cells()))
+    assert grid.command("out") in (home / "out" / "federated.md").read_text()
+    refused = run("bench", "federated", "--columns", "five", "--output", "other")
+    assert refused.code == 2 and "'five'" in refused.err and not (home / "other").exists()
+    assert not (home / "ledger.db").exists()
 
 
 @pytest.fixture

@@ -100,6 +100,20 @@ def test_ledger_create_show_grant(home: Path, run: Run) -> None:
     assert len(account["runs"]) == 1 and account["runs"][0]["queries"]
     assert run("ledger", "grant", "people", "--epsilon", "1").code == 2
     assert "people" not in run("ledger", "show", "--ledger", "other.db").out
+    assert account["accounting"] == "gdp" and "Gaussian differential privacy" in shown
+
+
+def test_a_ledger_says_how_it_counts(home: Path, run: Run) -> None:
+    create = ("ledger", "create", "people", "--epsilon", "2", "--accounting")
+    assert run(*create, "rdp").code == 2
+    assert run(*create, "zcdp").code == 0
+    assert "Accounting: zero-concentrated" in run("ledger", "show", "people").out
+    (account,) = json.loads(run("ledger", "show", "--json").out)
+    assert account["accounting"] == "zcdp"
+    words = ("--schema", "schema.toml", "--epsilon", "0.5", "--output", "out", "--quiet")
+    assert run("discover", "data.csv", *words).code == 0
+    certificate = json.loads((home / "out" / "certificate.json").read_text())
+    assert certificate["accounting"] == "zcdp"  # the cap's, not the method's
 
 
 def test_the_run_of_a_certificate_is_in_the_ledger(home: Path, run: Run) -> None:

@@ -87,3 +87,20 @@ def test_together_is_not_in_this_version(home: Path, run: Run) -> None:
     refused = run(*words, "--output", "played")
     assert refused.code == 2 and "not in this version; apart is" in refused.err
     assert not (home / "played").exists()
+
+
+def test_rivals_over_the_rows_of_sites(home: Path, run: Run) -> None:
+    assert run("simulate", "cancer", "--sites", "3", "--rows", "2000", "--output", "rows").code == 0
+    rows = [f"rows/site-{number}.csv" for number in (1, 2, 3)]
+    words = ("federate", "rival", *rows, "--schema", "rows/schema.toml")
+    shown = run(*words, "--no-privacy", "--output", "exact")
+    assert shown.code == 0 and "NOT PRIVATE" in shown.out and "3 sites send" in shown.out
+    loud = run(*words, "--as-published", "--epsilon", "1", "--output", "paper", "--json")
+    assert loud.code == 0, loud.err
+    certificate = json.loads(loud.out)["certificate"]
+    assert certificate["as_published"]["epsilon"] == 1 and certificate["traffic"]["messages"] > 3
+    refused = run(*words, "--output", "none")
+    assert refused.code == 2 and "privet combine" in refused.err and not (home / "none").exists()
+    quiet = run(*words, "--method", "pooled", "--no-privacy", "--quiet", "--output", "all")
+    assert (quiet.code, quiet.out) == (0, "") and (home / "all" / "graph.svg").exists()
+    assert not (home / "ledger.db").exists()

@@ -13,6 +13,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -73,41 +74,37 @@ def blocks(document: str) -> Iterator[tuple[str, str]]:
 # -- examples
 
 
-SHELL = re.compile(r"[|&;<>$*`#'\"(]")  # what only a shell understands
+SHELL = re.compile(r"[|&;<>$*`(]")  # what only a shell understands
+STATEMENT = re.compile(r".*<<'END'\n(?:.*\n)*?END\n|.*\n")
 
 
-def run(kind: str, code: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """The example, in a process of its own unless all of it is plain commands of Privet: to start
-    one takes longer than most of these do."""
-    lines = code.replace("\\\n", " ").splitlines()
-    if kind != "python" and all(x.startswith("privet ") and not SHELL.search(x) for x in lines):
-        return run_here([line.split()[1:] for line in lines], folder)
-    bin_folder = Path(sys.executable).parent
-    environment = {
-        **os.environ,
-        "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
-        "PRIVET_LEDGER": str(folder / "ledger.sqlite"),
-    }
-    command = [sys.executable, "-c"] if kind == "python" else ["sh", "-e", "-c"]
-    return subprocess.run(
-        [*command, code], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-
-
-def run_here(commands: list[list[str]], folder: Path) -> subprocess.CompletedProcess[str]:
-    """One command after the other, until one fails, as a shell with -e would."""
-    out, err, code = io.StringIO(), io.StringIO(), 0
-    ledger = {"PRIVET_LEDGER": str(folder / "ledger.sqlite")}
+def run(kind: str, code: str, folder: Path) -> tuple[int, str]:
+    """The exit code of the example and all that was written; Python and plain commands of Privet
+    run in this process, since to start one takes longer than most of these do."""
+    out = io.StringIO()
     with (
         contextlib.chdir(folder),
-        mock.patch.dict(os.environ, ledger),
+        mock.patch.dict(os.environ, {"PRIVET_LEDGER": str(folder / "ledger.sqlite")}),
         contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
+        contextlib.redirect_stderr(out),
     ):
-        for words in commands:
-            if code := main(words):
-                break
-    return subprocess.CompletedProcess(commands[0], code, out.getvalue(), err.getvalue())
+        if kind == "python":
+            exec(compile(code, "example", "exec"), {"__name__": "__main__"})
+            return 0, out.getvalue()
+        for statement in STATEMENT.findall(code.replace("\\\n", " ")):
+            if exit_code := run_statement(statement):
+                return exit_code, out.getvalue()
+    return 0, out.getvalue()
+
+
+def run_statement(statement: str) -> int:
+    if statement.startswith("privet ") and not SHELL.search(statement):
+        return main(shlex.split(statement, comments=True)[1:])
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    command = ["sh", "-e", "-c", statement]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    print(done.stdout, done.stderr)
+    return done.returncode
 
 
 def run_in_order(document: str, folder: Path) -> int:
@@ -115,10 +112,9 @@ def run_in_order(document: str, folder: Path) -> int:
     for kind, code in blocks(document):
         if kind not in ("sh", "sh fails", "python") or code.startswith(NOT_RUN):
             continue
-        done = run(kind, code, folder)
-        wanted = 2 if kind == "sh fails" else 0
-        assert done.returncode == wanted, f"{document}:\n{code}\n{done.stdout}\n{done.stderr}"
-        assert "Traceback" not in done.stderr
+        exit_code, written = run(kind, code, folder)
+        assert exit_code == (2 if kind == "sh fails" else 0), f"{document}:\n{code}\n{written}"
+        assert "Traceback" not in written
         count += 1
     return count
 
@@ -361,6 +357,7 @@ GENERATED: dict[tuple[str, str], Callable[[], str | None]] = {
     ("docs/published.md", "central"): central_tables,
     ("docs/published.md", "papers"): partial(result, "papers"),
     ("docs/benchmarks.md", "pairs"): partial(result, "pairs/summary"),
+    ("docs/benchmarks.md", "peri"): partial(result, "federated/federated"),
     ("docs/pairs.md", "pairs"): pairs_table,
     **{("docs/benchmarks.md", name): partial(result, name) for name in BENCHMARKS},
 }

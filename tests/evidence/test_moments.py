@@ -142,7 +142,7 @@ def noisy_evidence(
     half = np.linalg.cholesky(truth) @ root
     covariance, noise = half @ half.swapaxes(1, 2) / (rows - 1), 0.0
     if epsilon is not None:
-        noise = planned_noise(schema_for(NAMES), rows, rho_for(epsilon, 1e-6))
+        noise = planned_noise(schema_for(NAMES), rows, rho_for(epsilon, 1e-6, "gdp"))
         drawn = np.triu(rng.standard_normal((count, p, p)))
         drawn[:, range(p), range(p)] *= PAIR / SQUARE / 2
         side = np.linalg.cholesky(metric)
@@ -229,7 +229,7 @@ def test_columns_are_located_within_bounds_ten_times_too_wide(
     names = tuple(f"x{i}" for i in range(20))
     schema = schema_for(names, bounds)
     rows = np.clip(rng.standard_normal((10_000, 20)), *bounds)
-    curator = Simulated(schema, rows, float(rho_for(epsilon, 1e-6)), rng)
+    curator = Simulated(schema, rows, float(rho_for(epsilon, 1e-6, "gdp")), rng)
     centres, deviations = locate(curator.release(Locations(columns=names), Fraction(1, 10)), schema)
     assert np.abs(centres).max() < 1.3 and np.sqrt((centres**2).mean()) < 0.7
     assert np.median(deviations) == pytest.approx(1.0, abs=0.5)
@@ -279,7 +279,7 @@ def test_evidence_without_moments_is_refused() -> None:
 
 def test_a_plan_tells_the_noise_of_a_run() -> None:
     rng = np.random.default_rng(8)
-    schema, budget = schema_for(NAMES), rho_for(1, 1e-6)
+    schema, budget = schema_for(NAMES), rho_for(1, 1e-6, "gdp")
     curator = Simulated(schema, rows_of(CHAIN, 5000, rng), float(budget), rng)
     evidence = MomentEvidence.from_releases(moments.measure(curator, QUICK))  # type: ignore[arg-type]
     assert evidence.rows == pytest.approx(5000, rel=0.05)
@@ -290,7 +290,7 @@ def test_a_plan_tells_the_noise_of_a_run() -> None:
 
 def test_a_whole_run_keeps_the_size_of_its_tests() -> None:
     """Coordinates come from noisy releases here, and errors are not Gaussian."""
-    runs, schema, rho = 200, schema_for(NAMES), float(rho_for(1, 1e-6))
+    runs, schema, rho = 200, schema_for(NAMES), float(rho_for(1, 1e-6, "gdp"))
     below = {order: 0 for order in NULLS}
     for seed in range(runs):
         rng = np.random.default_rng(seed)
@@ -435,7 +435,7 @@ def nearly_constant(kind: str, count: int, rng: np.random.Generator) -> Floats:
 def measured_rows(rows: Floats, bounds: float, epsilon: float, seed: int) -> tuple[Release, ...]:
     names = tuple(f"x{i}" for i in range(rows.shape[1]))
     schema = schema_for(names, (-bounds, bounds))
-    clipped, rho = np.clip(rows, -bounds, bounds), float(rho_for(epsilon, 1e-6))
+    clipped, rho = np.clip(rows, -bounds, bounds), float(rho_for(epsilon, 1e-6, "gdp"))
     curator = Simulated(schema, clipped, rho, np.random.default_rng(seed))
     return moments.measure(curator, QUICK)  # type: ignore[arg-type]
 

@@ -19,7 +19,6 @@ from privet.trust.together import added, first_place
 from tests.helpers.hospitals import SCHEMA, patients
 
 SITES = tuple(f"hospital-{letter}" for letter in "abcde")
-CAP = {"epsilon": 4.0, "delta": 1e-5}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +83,7 @@ def found(folder: Path, *, rows: int = 400, names: Sequence[str] = SITES, **aske
     """Keys, ledgers, a lock, and sites that have joined."""
     for name in names:
         study.new_site(name, folder / name, f"people of {name}")
-        Ledger(folder / f"{name}.sqlite").create(f"people of {name}", **CAP)
+        Ledger(folder / f"{name}.sqlite").create(f"people of {name}", epsilon=4, delta=1e-5)
     lock = lock_study(
         [folder / name / "public.json" for name in names],
         asked.pop("schema", SCHEMA),

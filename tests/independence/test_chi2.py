@@ -206,7 +206,7 @@ def run_noise(epsilon: float, levels: tuple[int, ...]) -> Noise:
         )
         for i in range(10)
     )
-    schema, rho = Schema(name="s", columns=columns), rho_for(epsilon, 1e-6)
+    schema, rho = Schema(name="s", columns=columns), rho_for(epsilon, 1e-6, "gdp")
     precision: dict[int, float] = {}
 
     def release(query: Components, share: Fraction) -> None:
@@ -225,7 +225,7 @@ def run_noise(epsilon: float, levels: tuple[int, ...]) -> Noise:
 
 def test_the_noise_of_a_run_is_what_was_planned() -> None:
     """In unit scale, binary columns: 1 + 10/2 + 45/4 = 17.25 for half of rho."""
-    noise, rho = run_noise(1.0, (2,)), float(rho_for(1.0, 1e-6))
+    noise, rho = run_noise(1.0, (2,)), float(rho_for(1.0, 1e-6, "gdp"))
     assert noise[0] == pytest.approx(17.25 / rho, rel=0.01)
     assert noise[3] / 2**60 == pytest.approx((10 / 2 + 45 / 4 + 120 / 8) / rho, rel=0.01)
 
@@ -270,7 +270,9 @@ class Cell:
         return "-".join(words + ["rare"] * self.rare + ["steep"] * bool(self.steep))
 
 
-def null_tables(cell: Cell, rng: np.random.Generator, strength: float = 0.0) -> Tables:
+def null_tables(
+    cell: Cell, rng: np.random.Generator, strength: float = 0.0, count: int | None = None
+) -> Tables:
     """Tables in which x ⊥ y | Z, both strongly driven by Z; ``strength`` > 0 plants dependence.
 
     ``rare``: the last level of each conditioning column has probability 0.01. ``steep``: each
@@ -292,7 +294,7 @@ def null_tables(cell: Cell, rng: np.random.Generator, strength: float = 0.0) -> 
         common_x, common_y = np.argsort(p)[-2:], np.argsort(q)[-2:]
         push = weight * strength * p[common_x].min() * q[common_y].min()
         joint[:, :, z][np.ix_(common_x, common_y)] += push * np.array([[1, -1], [-1, 1]])
-    drawn = rng.multinomial(ROWS, joint.ravel(), size=cell.replicates)
+    drawn = rng.multinomial(ROWS, joint.ravel(), size=count or cell.replicates)
     return drawn.reshape(-1, *cell.levels)
 
 
@@ -373,7 +375,7 @@ def test_the_share_of_rejections_grows_with_the_dependence(cell: Cell) -> None:
     noise = run_noise(cell.epsilon, cell.levels)
     shares, strengths = [], []
     for strength in (0.0, 0.05, 0.2, 0.8):
-        found = ask(cell.test, stack(null_tables(cell, rng, strength), noise, rng))
+        found = ask(cell.test, stack(null_tables(cell, rng, strength, 1_000), noise, rng))
         shares.append(float((found.p_value < 0.05).mean()))
         strengths.append(float(np.median(found.log_bayes)))
     assert shares == sorted(shares) and strengths == sorted(strengths)
@@ -385,6 +387,6 @@ def test_what_a_common_cause_explains_is_dependent_without_it(epsilon: float) ->
     """x and y both follow z: independent given z, plainly dependent when z is not given."""
     cell = Cell((2, 2, 2), epsilon, False, "pooled")
     rng = np.random.default_rng(11)
-    evidence = stack(null_tables(cell, rng)[:200], run_noise(epsilon, cell.levels), rng)
+    evidence = stack(null_tables(cell, rng, count=200), run_noise(epsilon, cell.levels), rng)
     alone = chi2.pooled(evidence, np.array([[0, 1]], dtype=np.intp))
     assert (alone.p_value < 1e-6).all() and (alone.log_bayes > log(1e6)).all()

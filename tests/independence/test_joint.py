@@ -164,7 +164,7 @@ def test_moments_err_with_probability_alpha_at_most(
     sites: int, epsilon: float, leans: bool
 ) -> None:
     rng, runs = np.random.default_rng((sites, int(10 * epsilon), leans)), 4000
-    noise = planned_noise(ten_numbers(), ROWS, budget_for(epsilon, 1e-6))
+    noise = planned_noise(ten_numbers(), ROWS, budget_for(epsilon, 1e-6, "gdp"))
     every = [moments_of(covariance_of(i, leans), noise, runs, rng) for i in range(sites)]
     for alpha in ALPHAS:
         margins = JointMomentJudge(tuple(every), alpha).margins(question(3))
@@ -247,7 +247,7 @@ def test_the_planned_correlation_of_sites_is_found_in_eight_of_ten_runs(
 ) -> None:
     """With the same tolerance."""
     rng, runs, table = np.random.default_rng(sites), 4000, ten_numbers()
-    noise = planned_noise(table, ROWS, budget_for(epsilon, 1e-6))
+    noise = planned_noise(table, ROWS, budget_for(epsilon, 1e-6, "gdp"))
     made = plan_sites(table, ROWS, epsilon, 1e-6, sites=sites)
     for line, turns in ((made.common[0], 1), (made.own[0], -1)):
         every = []
@@ -359,7 +359,9 @@ def released(kind: str) -> tuple[Schema, str, tuple[Release, ...]]:
         numbers = random_linear_gaussian(5, density=0.5, rng=rng)
         data = {n: drawn.tolist() for n, drawn in numbers.sample(5000, rng).items()}
         schema, name = numbers.schema(), "moment-pc"
-    session = Session(data, schema, ledger=":memory:", epsilon=1, delta=1e-6, method=name)
+    session = Session(
+        data, schema, ledger=":memory:", epsilon=1, delta=1e-6, accounting="gdp", method=name
+    )
     with session:
         return schema, name, catalogue.get(name).measure(session.curator(), make_settings())
 

@@ -70,7 +70,9 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "toy.py").write_text(TOY)
     monkeypatch.setattr(searches, "__path__", [*searches.__path__, str(tmp_path / "more")])
+    catalogue._modules.cache_clear()
     yield
+    catalogue._modules.cache_clear()
     sys.modules.pop("privet.methods.searches.toy", None)
     vars(searches).pop("toy", None)
 

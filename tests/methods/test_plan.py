@@ -75,7 +75,7 @@ def test_replacing_costs_more_than_adding() -> None:
 
 def test_pure_budgets_cost_more() -> None:
     assert of_interactions(schema(8), 1, 0)[0] > of_interactions(schema(8), 1, 1e-6)[0]
-    assert budget_for(1, 0) == 1
+    assert budget_for(1, 0, "gdp") == 1
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, inf])

@@ -83,11 +83,22 @@ def test_the_noise_beside_each_question_is_its_own() -> None:
     queries = certify()[0]["queries"]
     assert [q["mechanism"] for q in queries] == ["Gaussian", "Gaussian"]
     for q in queries:  # one row moves one count by 1
-        assert q["noise_sd"] == pytest.approx(math.sqrt(1 / (2 * q["cost"])))
+        assert q["noise_sd"] == pytest.approx(math.sqrt(1 / (2 * q["cost"]) + 0.1))
+
+
+def test_it_says_how_it_was_counted() -> None:
+    found = certify()[0]
+    assert found["accounting"] == "gdp"
+    assert "Accounting: Gaussian differential privacy." in str(found)
+    old = Certificate({key: value for key, value in found.items() if key != "accounting"})
+    assert "Accounting: zero-concentrated differential privacy." in str(old)
 
 
 def test_a_pure_budget_is_told_in_epsilon() -> None:
     found = certify(delta=0)[0]
+    assert found["accounting"] == "pure" and "Accounting: pure" in str(found)
+    old = Certificate({key: value for key, value in found.items() if key != "accounting"})
+    assert "Accounting: pure" in str(old)
     assert found["spent"]["rho"] is None and found["spent"]["epsilon"] == 0.75
     assert found["spent"]["epsilon_exact"] == "3/4"
     assert {q["currency"] for q in found["queries"]} == {"epsilon"}

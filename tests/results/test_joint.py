@@ -14,7 +14,8 @@ import privet
 from privet.errors import EvidenceError, PrivetError
 from privet.evidence.tables import TableEvidence
 from privet.graph.knowledge import Knowledge
-from privet.privacy.ledger.conversion import epsilon_for, rho_for
+from privet.privacy import mechanisms
+from privet.privacy.ledger.conversion import Accounting, epsilon_for, rho_for
 from privet.privacy.queries.tables import Components
 from privet.results.certificate import Certificate
 from privet.results.joint import Sent, combined
@@ -279,12 +280,59 @@ def test_a_mechanism_that_nobody_knows(files: list[Path]) -> None:
 def test_less_noise_than_was_promised(files: list[Path]) -> None:
     """Variance and mechanism fit each other, but the releases cost more than the promise."""
     refused(files, put("certificate", "epsilon", value=3.99), "does not cover the promise")
-    refused(files, put("certificate", "delta", value=0.0), "does not cover the promise")
+    refused(files, put("certificate", "delta", value=0.0), "does not go with its delta")
 
     def twice(document: Any) -> None:
         document["releases"].append(document["releases"][2])
 
     refused(files, twice, "does not cover the promise")
+
+
+# -- how each site has counted
+
+
+def counted(label: str, accounting: Accounting, **options: Any) -> Saved:
+    """The evidence of a hospital whose cap was made with this accounting."""
+    book = privet.Ledger(":memory:")
+    book.create(SCHEMA.name, epsilon=9, delta=1e-6, accounting=accounting)
+    return hospital(label, ledger=book, **options).evidence
+
+
+def of_old(label: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A document from before there was a choice: noise without the tenth, and no accounting."""
+    with monkeypatch.context() as then:
+        then.setattr(mechanisms, "DISCRETE", Fraction(0))
+        then.setattr(mechanisms, "LEAST_SQUARE", Fraction(0))
+        document = json.loads(to_json(counted(label, "zcdp")))
+    del document["certificate"]["accounting"]
+    return document
+
+
+def test_sites_may_count_otherwise(
+    files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (old := tmp_path / "old.json").write_text(json.dumps(of_old("old", monkeypatch)))
+    saved = [load(files[0]), counted("zcdp", "zcdp"), load(old)]
+    facts = combined([Sent(origin="x", saved=each) for each in saved]).certificate
+    assert [site["accounting"] for site in facts["sites"]] == ["gdp", "zcdp", "zcdp"]
+    assert facts["accounting"] == "zcdp"
+    assert "(Gaussian differential privacy); spent" in str(Certificate(facts))
+    assert joint(*files).certificate["accounting"] == "gdp"
+
+
+def test_noise_must_cover_the_promise_as_the_site_has_counted(
+    files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A budget is worth more in GDP, and old noise is not enough there."""
+    stated = put("certificate", "accounting", value="zcdp")
+    refused(files, stated, "does not cover the promise")
+    for wrong in ("pure", "rdp", ["gdp"], None):
+        refused(files, put("certificate", "accounting", value=wrong), "not go with|not whole")
+    (old := tmp_path / "old.json").write_text(json.dumps(of_old("old", monkeypatch)))
+    better = put("certificate", "accounting", value="gdp")
+    refused([files[0], old], better, "not that of its mechanism")
+    (new := tmp_path / "new.json").write_text(to_json(counted("new", "zcdp")))
+    joint(files[0], changed(new, better))  # whose noise does for either
 
 
 def test_a_person_with_more_rows_needs_more_noise(files: list[Path]) -> None:
@@ -397,7 +445,7 @@ def test_a_person_at_several_sites() -> None:
     sites.append(hospital(LABELS[2], epsilon=0.5).evidence)
     saved = combined([Sent(origin="x", saved=site) for site in sites])
     facts = saved.certificate
-    assert facts["epsilon"] == epsilon_for(2 * rho_for(1, 1e-6), 1e-6)
+    assert facts["epsilon"] == epsilon_for(2 * rho_for(1, 1e-6, "gdp"), 1e-6, "gdp")
     assert round(facts["epsilon"], 2) == 1.45 and facts["delta"] == 1e-6
     assert (facts["epsilon_at_one_site"], facts["sites_per_person"]) == (1.0, 2)
     assert "who is at up to 2 of them" in facts["promise"]
@@ -414,8 +462,21 @@ def test_a_person_at_several_sites_with_and_without_delta() -> None:
     assert (facts["epsilon"], facts["delta"]) == (1.5, 0.0)  # there are no more than three
     mixed = [*pure[:2], hospital("d", schema=schema, epsilon=1.0).evidence]
     facts = combined([Sent(origin="x", saved=site) for site in mixed]).certificate
-    rho = rho_for(1, 1e-6) + 2 * Fraction(1, 2) ** 2 / 2
-    assert (facts["epsilon"], facts["delta"]) == (epsilon_for(rho, 1e-6), 1e-6)
+    rho = rho_for(1, 1e-6, "gdp") + 2 * Fraction(11, 14) * Fraction(1, 2) ** 2
+    assert (facts["epsilon"], facts["delta"]) == (epsilon_for(rho, 1e-6, "gdp"), 1e-6)
+
+
+def test_a_person_at_sites_that_count_otherwise() -> None:
+    """What was paid in GDP is worth as much in zCDP, and pure charges have a price in both."""
+    schema = replace(SCHEMA, sites_per_person=5)
+    sites = [
+        hospital("a", schema=schema, epsilon=0.5, delta=0.0).evidence,
+        counted("b", "gdp", schema=schema, epsilon=1.0),
+        counted("c", "zcdp", schema=schema, epsilon=1.0),
+    ]
+    facts = combined([Sent(origin="x", saved=site) for site in sites]).certificate
+    rho = rho_for(1, 1e-6, "gdp") + rho_for(1, 1e-6, "zcdp") + Fraction(1, 8)
+    assert facts["epsilon"] == epsilon_for(rho, 1e-6, "zcdp") and facts["accounting"] == "zcdp"
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, True, "2"])

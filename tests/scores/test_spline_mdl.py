@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from privet.scores.spline_mdl import SHARES, SplineMoments, spline_mdl
 from privet.search.peri import peri
+from privet.search.regret import Scored
+from tests.search.test_pc import no_knowledge
 
 Floats = NDArray[np.float64]
 
@@ -120,6 +122,6 @@ def test_sites_find_curves_products_and_their_directions() -> None:
     below 1e-15 for each. The true ones save hundreds."""
     truth = np.zeros((5, 5), dtype=bool)
     truth[[0, 1], 2] = truth[2, 3] = True
-    sites = [spline_mdl(SplineMoments.of(rows_of(10 + i, 4000))) for i in range(3)]
-    for found in (peri(sites, 5), peri(sites, 5, objective="sum")):
+    sites = [Scored(spline_mdl(SplineMoments.of(rows_of(10 + i, 4000)))) for i in range(3)]
+    for found in (peri(sites, no_knowledge(5)), peri(sites, no_knowledge(5), objective="sum")):
         assert np.array_equal(found.matrix, truth)

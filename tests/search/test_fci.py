@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from itertools import combinations
 from typing import cast
 
@@ -27,6 +26,7 @@ from privet.graph.pag import marks_of, respects, to_graph, true_mag, true_pag
 from privet.search.constraints import Constraints
 from privet.search.fci import _Search, fci, possible_d_sep
 from privet.search.skeleton import Skeleton
+from tests.helpers.separation import Separation, above
 from tests.search.test_pc import DAGS4, Rumours, any_knowledge, random_dag, rng_of
 
 Margins = Mapping[tuple[int, ...], float]
@@ -34,55 +34,17 @@ Separators = dict[tuple[int, int], tuple[int, ...]]
 EVERY = 99  # no limit on the candidates for a separator
 
 
-def above(dag: Bools) -> Bools:
-    """[x, y]: x is y or an ancestor of y."""
-    out = np.eye(len(dag), dtype=bool)
-    for _ in range(len(dag)):
-        out = out | ((out.astype(int) @ dag.astype(int)) > 0)
-    return out
-
-
-def members(bits: int) -> list[int]:
-    return [v for v in range(bits.bit_length()) if bits >> v & 1]
-
-
 class Oracle:
     """Independence among the nodes of a DAG that are seen: margins of -10 where it holds, and
     between 10 and 47 where it does not."""
 
     def __init__(self, dag: Bools, hidden: Sequence[int] = ()) -> None:
-        def bits(row: Bools) -> int:
-            return sum(1 << int(v) for v in np.flatnonzero(row))
-
-        self.parents = [members(bits(column)) for column in dag.T]
-        self.children = [members(bits(row)) for row in dag]
-        self.above = [bits(column) for column in above(dag).T]
+        self.separated = Separation(dag)
         self.seen = [v for v in range(len(dag)) if v not in hidden]
-        self.reach, self.asked = cache(self._reach), 0
-
-    def _reach(self, x: int, given: int) -> int:
-        """The nodes that an open walk from x reaches (Bayes ball), as bits."""
-        open_colliders, reached = 0, 0
-        for v in members(given):
-            open_colliders |= self.above[v]
-        todo, seen = [(x, True)], set()
-        while todo:
-            state = todo.pop()
-            if state in seen:
-                continue
-            seen.add(state)
-            v, from_child = state
-            free = not given >> v & 1
-            reached |= free << v
-            if free:
-                todo += [(w, False) for w in self.children[v]]
-            if (from_child and free) or (not from_child and open_colliders >> v & 1):
-                todo += [(w, True) for w in self.parents[v]]
-        return reached
+        self.asked = 0
 
     def independent(self, x: int, y: int, given: Iterable[int]) -> bool:
-        seen = self.seen
-        return not self.reach(seen[x], sum(1 << seen[v] for v in given)) >> seen[y] & 1
+        return self.separated(self.seen[x], self.seen[y], (self.seen[v] for v in given))
 
     def _answers(self, questions: Indices, no: bool, yes: bool) -> Bools:
         self.asked += len(questions)

@@ -127,7 +127,7 @@ def test_each_move_keeps_the_law_of_the_orders(move: str) -> None:
     for at in rng.choice(len(law), size=draws, p=law):
         chain = copy(starts[at])
         moved += getattr(chain, move)()
-        assert chain.total == pytest.approx(logs[place[tuple(chain.order)]])
+        assert abs(chain.total - logs[place[tuple(chain.order)]]) < 1e-9
         seen[place[tuple(chain.order)]] += 1
     assert chisquare(seen, law * draws).pvalue > FALSE_ALARM
     assert moved > draws / 10
@@ -189,7 +189,7 @@ def found_by(
 def test_every_dag_on_four_nodes_gives_its_cpdag(part: int) -> None:
     for at, dag in enumerate(DAGS4[part::3]):
         truth = population(dag, at)
-        found = found_by(truth, dag, no_knowledge(4), at, steps=30)
+        found = found_by(truth, dag, no_knowledge(4), at, steps=10)
         assert np.array_equal(found.graph, cpdag(dag)), dag.astype(int)
         assert found.best_score == pytest.approx(truth.score(dag))
 

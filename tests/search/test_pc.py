@@ -6,7 +6,6 @@ The judge answers by d-separation in a known DAG, so every wrong edge is a fault
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from itertools import combinations, permutations, product
 from typing import Any
 
@@ -24,6 +23,7 @@ from privet.search.constraints import Constraints
 from privet.search.pc import arrows, skeleton
 from privet.search.skeleton import Skeleton, complete, prune
 from tests.helpers.cpdags import is_valid_cpdag
+from tests.helpers.separation import Separation
 
 Matrix = NDArray[np.bool_]
 
@@ -36,10 +36,7 @@ class Oracle:
         self.graph = nx.DiGraph()
         self.graph.add_nodes_from(range(self.size))
         self.graph.add_edges_from(np.argwhere(dag).tolist())
-        self.independent = cache(self._independent)
-
-    def _independent(self, x: int, y: int, given: frozenset[int]) -> bool:
-        return bool(nx.is_d_separator(self.graph, {x}, {y}, given))
+        self.independent = Separation(dag)
 
     def strengths(self) -> NDArray[np.float64]:
         return np.ones((self.size, self.size))
@@ -47,7 +44,7 @@ class Oracle:
     def _answers(self, questions: NDArray[np.intp], no: float, yes: float) -> Any:
         self.asked += len(questions)
         return np.array(
-            [yes if self.independent(x, y, frozenset(z)) else no for x, y, *z in questions.tolist()]
+            [yes if self.independent(x, y, z) else no for x, y, *z in questions.tolist()]
         )
 
     def margins(self, questions: NDArray[np.intp]) -> Any:

@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise, permutations
+from typing import Any
 
 import numpy as np
 import pytest
 
 from privet.graph.meek import cpdag, extension
+from privet.search import peri as published
+from privet.search import rfcd as beam
+from privet.search.constraints import Constraints
 from privet.search.ges import ges
-from privet.search.peri import ROUNDS, alone, peri, union
+from privet.search.hill_climb import closed
+from privet.search.peri import ROUNDS, Agreed
 from privet.search.protocols import Locals
-from privet.search.regret import Objective, Scored, overall
-from privet.search.rfcd import rfcd
+from privet.search.regret import Objective, Scored, Told, overall
+from privet.search.rfcd import Beamed
 from tests.helpers.population import Bools, Floats, Gaussian, Indices, population, sample, sampled
 from tests.search.test_pc import DAGS4, all_dags, no_knowledge, random_dag, rng_of
 
 OBJECTIVES: tuple[Objective, ...] = ("worst", "sum")
+
+
+def peri(sites: Sequence[Locals], size: int, **options: Any) -> Agreed:
+    return published.peri([Scored(local) for local in sites], no_knowledge(size), **options)
+
+
+def alone(local: Locals, size: int) -> Bools:
+    return published.alone(Scored(local), no_knowledge(size))
+
+
+def union(sites: Sequence[Locals], size: int) -> Bools:
+    return published.union([Scored(local) for local in sites], no_knowledge(size))
+
+
+def rfcd(sites: Sequence[Locals], size: int) -> Beamed:
+    return beam.rfcd([Scored(local) for local in sites], no_knowledge(size))
 
 
 def some_dag(seed: int, largest: int = 8) -> Bools:
@@ -204,6 +226,85 @@ def test_some_of_the_sites_at_a_time_are_enough_where_all_agree(objective: Objec
     assert other.messages != found.messages
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_line_that_pays_in_one_direction_is_not_taken_away(objective: Objective) -> None:
+    """As with a curve that has no inverse: 1 explains 0, and 0 does not explain 1."""
+
+    def curve(child: int, parents: Indices) -> Floats:
+        return (
+            np.where((parents == 1).any(axis=1), 300.0 if child == 0 else -3.0, 0.0)
+            - 2.0 * (parents.shape[1])
+        )
+
+    found = peri([curve] * 2, 2, objective=objective).matrix
+    assert found.all(axis=None, where=~np.eye(2, dtype=bool))
+
+
+# --- evidence, knowledge, noise ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_on_gains_it_is_ges_with_one_site_and_the_truth_with_three(objective: Objective) -> None:
+    for seed in range(8):
+        dag = some_dag(seed)
+        free = no_knowledge(len(dag))
+        sites = [Told(population(dag, 3 * seed + i).gains) for i in range(3)]
+        for some in (sites[:1], sites):
+            found = published.peri(some, free, objective=objective)
+            assert np.array_equal(found.matrix, cpdag(dag))
+
+
+def test_a_site_that_cannot_say_abstains() -> None:
+    """What one knows is found; what nobody can say is neither joined nor taken away."""
+    dag = np.zeros((3, 3), dtype=bool)
+    dag[0, 1] = dag[1, 2] = True
+    true = population(dag, 1).gains
+
+    def silent(questions: Indices) -> Floats:
+        return np.full(len(questions), np.inf)
+
+    free = no_knowledge(3)
+    found = published.peri([Told(true), Told(silent)], free, objective="sum").matrix
+    assert np.array_equal(found, cpdag(dag))
+    assert not published.peri([Told(silent)] * 2, free).matrix.any()
+    required = Constraints(free.allowed & ~dag.T, free.possible, dag | dag.T)
+    assert np.array_equal(published.peri([Told(silent)], required).matrix, cpdag(dag))
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_knowledge_is_honoured(objective: Objective) -> None:
+    for seed in range(6):
+        dag = some_dag(seed)
+        sites = [Scored(population(dag, 3 * seed + i).local) for i in range(3)]
+        x, y = np.argwhere(dag)[0]
+        allowed = no_knowledge(len(dag)).allowed.copy()
+        allowed[x, y] = False
+        known = Constraints(allowed, allowed | allowed.T, np.zeros_like(allowed))
+        found = closed(published.peri(sites, known, objective=objective).matrix, known)
+        assert found is not None and not (found & ~found.T)[x, y]
+        never = Constraints(allowed & allowed.T, allowed & allowed.T, np.zeros_like(allowed))
+        assert not published.peri(sites, never, objective=objective).matrix[[x, y], [y, x]].any()
+
+
+def test_noise_is_added_to_what_is_sent_and_to_nothing_else() -> None:
+    """Small noise changes neither the graph nor the regrets, large noise the graph."""
+    dag = some_dag(3)
+    sites = [population(dag, i).local for i in range(3)]
+    exact = peri(sites, len(dag))
+    rng, drawn = rng_of(5), []
+
+    def noise(count: int) -> Floats:
+        drawn.append(count)
+        return rng.laplace(scale=1e-9, size=count)
+
+    found = peri(sites, len(dag), noise=noise)
+    assert np.array_equal(found.matrix, exact.matrix)
+    assert found.regrets == pytest.approx(exact.regrets, abs=1e-3)
+    assert sum(drawn) == sum(found.numbers) and len(drawn) == sum(found.messages)
+    loud = peri(sites, len(dag), noise=lambda count: rng_of(1).laplace(scale=1e15, size=count))
+    assert not np.array_equal(loud.matrix, exact.matrix)
+
+
 # --- what is sent ------------------------------------------------------------------------------
 
 
@@ -256,3 +357,15 @@ def test_rfcd_with_directed_scores_measures_each_dag_by_itself() -> None:
         near = [dag for dag in DAGS4 if (dag != found.dag).sum() == 1]
         assert found.regrets == (0.0,)
         assert all(total(local, found.dag) >= total(local, dag) for dag in near)
+
+
+def test_rfcd_honours_knowledge() -> None:
+    for seed in range(5):
+        free = no_knowledge(4)
+        required = np.zeros((4, 4), dtype=bool)
+        required[3, 0] = True
+        allowed = free.allowed & ~required.T
+        allowed[1, 2] = False
+        known = Constraints(allowed, free.possible, required | required.T)
+        found = beam.rfcd([Scored(Directed(seed))], known).dag
+        assert found[3, 0] and not (found & ~allowed).any()

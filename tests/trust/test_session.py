@@ -26,7 +26,7 @@ WATCHED = {module.__file__ for module in (book, store, sessions, contextlib)}
 
 def session(ledger: Ledger, data: object = None) -> Session:
     data = {"a": ["no", "yes"]} if data is None else data
-    return Session(data, SCHEMA, ledger=ledger, epsilon=1, delta=0, method="test")
+    return Session(data, SCHEMA, ledger=ledger, epsilon=1, delta=0, accounting="gdp", method="test")
 
 
 def states(ledger: Ledger) -> list[str]:

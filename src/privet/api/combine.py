@@ -15,11 +15,12 @@ from privet.api.checks import read_schema
 from privet.api.discover import search
 from privet.api.evidence import check_searchable, open_evidence
 from privet.arrays import OnStep, say_nothing
-from privet.methods import catalogue
+from privet.methods import catalogue, differences
 from privet.methods.options import Settings, make_settings
+from privet.results import certificate as certificates
 from privet.results.discovery import Discovery
 from privet.results.joint import Sent, combined
-from privet.results.saved import Saved
+from privet.results.saved import Saved, kind
 from privet.results.sites import sites_of
 from privet.schema.model import Schema
 
@@ -28,6 +29,7 @@ def combine(
     *evidence: Saved | str | Path,
     schema: Schema | str | Path | None = None,
     method: str | Sequence[str] = "auto",
+    use_differences: bool = False,
     on_step: OnStep | None = None,
     **options: Any,
 ) -> Discovery:
@@ -38,6 +40,9 @@ def combine(
     the knowledge of what may cause what, if the sites do not agree on it. ``method`` and
     ``options`` are those of ``discover``.
 
+    ``use_differences`` gives lines a direction where sites differ in a column: a mechanism is the
+    same everywhere, given its causes, unless it is what differs.
+
     The search is made again without each site in turn (``.sites``), so that one sees which edges
     rest on one site alone.
     """
@@ -46,7 +51,19 @@ def combine(
     saved = combined(sent, None if schema is None else read_schema(schema))
     check_searchable(saved, settings)
     found = search(saved, settings, method=method)
+    if use_differences:
+        found = replace(_oriented(found), others=tuple(map(_oriented, found.others)))
     return _without_each(found, settings)
+
+
+def _oriented(found: Discovery) -> Discovery:
+    """The result with the arrows that differences between sites tell."""
+    saved = found.evidence
+    differences.check({kind(r, saved.schema) for r in saved.releases}, found.graph.kind)
+    graph, notes = differences.oriented(found.graph, saved.schema, saved.releases)
+    asked = {**found.certificate["options"], "use_differences": True}
+    certificate = certificates.of_search(found.certificate, found.method, asked)
+    return replace(found, graph=graph, certificate=certificate, notes=(*found.notes, *notes))
 
 
 def _opened(evidence: Saved | str | Path, place: int) -> Sent:

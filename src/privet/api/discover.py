@@ -54,6 +54,7 @@ from privet.privacy.queries.base import Release
 from privet.results import certificate as certificates
 from privet.results.certificate import Certificate, Claim
 from privet.results.discovery import Discovery
+from privet.results.local_promise import of_reports
 from privet.results.saved import Saved, to_json
 from privet.results.words import words
 from privet.schema.model import Schema
@@ -187,7 +188,13 @@ def measure(
         return _measure_exactly(request)
     check_shared(chosen)
     session = Session(
-        data, known, ledger=ledger, epsilon=epsilon, delta=delta, method=chosen[0].name
+        data,
+        known,
+        ledger=ledger,
+        epsilon=epsilon,
+        delta=delta,
+        accounting=chosen[0].accounting,
+        method=chosen[0].name,
     )
     return _measure_privately(request, session)
 
@@ -264,7 +271,7 @@ def receive(
     check_data(reports)
     settings.on_step("reading the reports", 0.1)
     release = collect(reports, known)
-    promise = certificates.of_reports(table, chosen[0].name, release, local.facts(release))
+    promise = of_reports(table, chosen[0].name, release, local.facts(release))
     return Saved(schema=table, releases=(release,), certificate=dict(promise))
 
 

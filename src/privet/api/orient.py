@@ -157,6 +157,7 @@ def measure(
         epsilon=epsilon,
         delta=0 if way.tested else delta,
         test_delta=delta if way.tested else 0,  # what is tested takes all of it
+        accounting=way.accounting,
         method=way.name,
     )
     return _measure_privately(request, session)

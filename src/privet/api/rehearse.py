@@ -18,7 +18,7 @@ import numpy as np
 from privet.api.checks import check_budget_options
 from privet.api.combine import combine
 from privet.api.discover import discover
-from privet.api.rehearse_together import Terms, columns_of, play_together
+from privet.api.rehearse_together import Terms, play_together
 from privet.arrays import OnStep, say_nothing
 from privet.errors import BudgetError, DataError, OutputError, StudyError
 from privet.graph.formats.files import to_json
@@ -26,7 +26,7 @@ from privet.graph.graph import Graph
 from privet.graph.metrics import compare
 from privet.methods.method import USUAL_DELTA
 from privet.networks.network import load
-from privet.networks.sites import Model, Site, sites_of
+from privet.networks.sites import Model, Site, columns_of, sites_of
 from privet.results.discovery import Discovery
 from privet.schema.model import did_you_mean
 from privet.trust.session import opened

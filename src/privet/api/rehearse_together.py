@@ -11,17 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from privet.api.conduct import Conductor
 from privet.api.study import join_study, lock_study
 from privet.arrays import OnStep
 from privet.graph.graph import Graph
 from privet.methods.method import USUAL_DELTA
 from privet.methods.options import make_settings
-from privet.networks.generated import LinearGaussian
-from privet.networks.sites import Model, Site
+from privet.networks.sites import Site, columns_of
 from privet.privacy.together.lock import Lock
 from privet.results.discovery import Discovery
 from privet.results.together import code
@@ -122,10 +118,3 @@ def _traffic(conductor: Conductor, lock: Lock) -> str:
         f"{conductor.messages} messages were sent to {len(lock.sites)} sites, which have answered "
         f"with {each / 1000:.1f} kB each on average"
     )
-
-
-def columns_of(model: Model, drawn: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The columns of a table from what was drawn: numbers, or the labels of levels."""
-    if isinstance(model, LinearGaussian):
-        return drawn
-    return {name: np.array(model.levels[name], object)[codes] for name, codes in drawn.items()}

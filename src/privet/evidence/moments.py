@@ -193,7 +193,7 @@ def rows_shape(values: Floats) -> Floats:
 
 
 def planned_noise(schema: Schema, rows: int, budget: Fraction) -> float:
-    """What the noise of a run with this zCDP budget will add to the variance of Fisher's z."""
+    """What the noise of a run with this rho will add to the variance of Fisher's z."""
     p = len(schema.columns)
     moved = standardised(schema.names, np.zeros(p), np.ones(p)).l2_squared(schema)
     length = NORM**2 - CONSTANT**2  # squared, of every row

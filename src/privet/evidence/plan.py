@@ -126,7 +126,9 @@ def moment_lines(
     schema: Schema, rows: int, epsilon: Number, delta: Number, reading: Reading = ALONE
 ) -> tuple[PlanLine, ...]:
     rows = rows * reading.pooled
-    noise = reading.noise * planned_noise(schema, rows, budget_for(epsilon, delta))
+    noise = reading.noise * planned_noise(
+        schema, rows, budget_for(epsilon, delta, unit_noise.ACCOUNTING)
+    )
     spread = 1 + 2 / len(schema.columns)  # moments are taken of directions
     lines = []
     for order in range(min(3, len(schema.columns) - 1)):

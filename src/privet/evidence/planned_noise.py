@@ -13,7 +13,7 @@ from itertools import combinations, islice
 from math import prod
 from statistics import median
 
-from privet.privacy.ledger.conversion import Number, budget_for
+from privet.privacy.ledger.conversion import Accounting, Number, budget_for, check_budget
 from privet.privacy.queries.contrasts import GRID
 from privet.privacy.queries.tables import Components, Tables
 from privet.schema.model import Schema
@@ -21,6 +21,7 @@ from privet.schema.model import Schema
 Sets = list[tuple[str, ...]]
 
 TRIPLES_PER_COLUMN = 12
+ACCOUNTING: Accounting = "gdp"  # of runs that measure interactions or moments on a cap of their own
 # Noise takes 10 microseconds per cell; and few rows per cell leave nothing but noise anyway.
 MOST_CELLS = 1 << 20
 
@@ -28,7 +29,7 @@ MOST_CELLS = 1 << 20
 def of_interactions(schema: Schema, epsilon: Number, delta: Number) -> tuple[float, float]:
     """Variance after the first half of the budget, and after both, if about a dozen triples per
     column are measured."""
-    half = budget_for(epsilon, delta) / 2
+    half = budget_for(epsilon, delta, ACCOUNTING) / 2
     names = schema.names
     singles: Sets = list(combinations(names, 1))
     pairs: Sets = list(combinations(names, 2))
@@ -43,7 +44,7 @@ def of_interactions(schema: Schema, epsilon: Number, delta: Number) -> tuple[flo
 def of_whole(schema: Schema, rows: int, columns: int, epsilon: Number) -> float:
     """Variance for a pair of so many levels, if the table of all columns is measured: a cell of
     the pair's table is a sum of cells with noise."""
-    reach = Fraction(Tables((schema.names,)).l1(schema)) / budget_for(epsilon, 0)
+    reach = Fraction(Tables((schema.names,)).l1(schema)) / check_budget(epsilon, 0)[0]
     return float(2 * reach**2 * cells(schema) / (rows * columns))
 
 

@@ -82,10 +82,14 @@ class JointMomentJudge:
     sites: tuple[MomentEvidence, ...]
     alpha: float
 
+    @cached_property
+    def judges(self) -> tuple[MomentJudge, ...]:
+        return tuple(MomentJudge(site, self.alpha) for site in self.sites)
+
     def strengths(self) -> Floats:
         """Squared z of each pair, the mean over all rows of all sites."""
         rows = np.array([site.rows for site in self.sites])
-        found = np.array([MomentJudge(site, self.alpha).strengths() for site in self.sites])
+        found = np.array([judge.strengths() for judge in self.judges])
         return np.asarray(np.tensordot(rows / rows.sum(), found, 1))
 
     def margins(self, questions: Indices) -> Floats:

@@ -6,7 +6,7 @@ neither needs to know the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -36,9 +36,9 @@ class Basis:
 
     ``replicas`` makes bases that might have been measured instead, if that can be said; ``near``
     are the pairs that a search on a replica need look at, since the others were dropped without
-    doubt. ``moments`` is there for searches that fit weights to a covariance. ``widest`` is the
-    size of the largest separators for which there is evidence, if it bounds them; ``notes`` say
-    what a reader should know of it."""
+    doubt. ``sites`` are the gains of each site by itself, ``moments`` is there for searches that
+    fit weights to a covariance. ``widest`` is the size of the largest separators for which there
+    is evidence, if it bounds them; ``notes`` say what a reader should know of it."""
 
     judge: Judge
     gains: Gains
@@ -46,6 +46,7 @@ class Basis:
     listener: Listener
     replicas: Callable[[int, np.random.Generator], Replicas] | None = None
     near: Bools | None = None
+    sites: tuple[Gains, ...] = ()
     moments: MomentEvidence | None = None
     widest: int | None = None
     notes: tuple[str, ...] = ()
@@ -99,10 +100,11 @@ def within(constraints: Constraints, pairs: Bools) -> Constraints:
 
 class Listener:
     """Counts the questions asked, and remembers the lowest answer about each pair; ``joined`` are
-    the pairs that the search joined in the end."""
+    the pairs that the search joined in the end, and ``notes`` what it has to say."""
 
     def __init__(self) -> None:
         self.count = 0
+        self.notes: tuple[str, ...] = ()
         self.joined: Bools | None = None
         self._lowest: dict[tuple[int, int], float] = {}
 
@@ -158,6 +160,15 @@ class Chorus:
         return answer
 
 
+# The judges of each site that a joint one asks.
+Parts = Callable[[Judge], Sequence[Judge]]
+
+
+def whole(judge: Judge) -> Sequence[Judge]:
+    """Of one site: the judge itself."""
+    return (judge,)
+
+
 @dataclass(frozen=True)
 class _Voices:
     """A judge put together from its answers."""
@@ -166,14 +177,15 @@ class _Voices:
     margins: Answer
 
 
-def on_tests(judge: Judge, stack: Stack, size: int) -> Basis:
-    """Evidence that answers tests: what a family is worth is put together from these."""
+def on_tests(judge: Judge, stack: Stack, size: int, parts: Parts = whole) -> Basis:
+    """Evidence that answers tests: what a family is worth is put together from these. ``parts``
+    are the judges of each of several sites."""
     listener = Listener()
     margins = listener.by(judge.margins)
 
     def replicas(count: int, rng: np.random.Generator) -> Replicas:
         near, together = listener.near(size), stack(count, rng)
-        return Replicas(judge=together, each=_voices(together, count, near), near=near)
+        return Replicas(judge=together, each=_voices(together, count, near, parts), near=near)
 
     return Basis(
         judge=_Voices(judge.strengths, margins),
@@ -181,11 +193,15 @@ def on_tests(judge: Judge, stack: Stack, size: int) -> Basis:
         local=None,
         listener=listener,
         replicas=replicas,
+        sites=tuple(NoisyTables(part.margins).gains for part in parts(judge)),
     )
 
 
-def _voices(together: Judge, count: int, near: Bools | None) -> Iterator[Basis]:
+def _voices(
+    together: Judge, count: int, near: Bools | None, parts: Parts = whole
+) -> Iterator[Basis]:
     answers, strengths = Chorus(together.margins), together.strengths()
+    apart = [Chorus(part.margins) for part in parts(together)]
     for r in range(count):
         margins = answers.voice(r)
         yield Basis(
@@ -194,15 +210,18 @@ def _voices(together: Judge, count: int, near: Bools | None) -> Iterator[Basis]:
             local=None,
             listener=Listener(),
             near=near,
+            sites=tuple(NoisyTables(part.voice(r)).gains for part in apart),
         )
 
 
 def on_scores(judge: Judge, score: Families) -> Basis:
     """Evidence that scores families by itself, and a judge for searches that test."""
     listener = Listener()
+    gains = listener.by(score.gains)
     return Basis(
         judge=_Voices(judge.strengths, listener.by(judge.margins)),
-        gains=listener.by(score.gains),
+        gains=gains,
         local=listener.scored(score.local),
         listener=listener,
+        sites=(gains,),
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
 from functools import cache, partial
 from types import ModuleType
 
@@ -44,9 +43,10 @@ def searches() -> list[Search]:
     return [search for module in _modules() for search in getattr(module, "SEARCHES", ())]
 
 
-def _modules() -> Iterator[ModuleType]:
-    for module in pkgutil.walk_packages(privet.methods.__path__, "privet.methods."):
-        yield importlib.import_module(module.name)
+@cache
+def _modules() -> tuple[ModuleType, ...]:
+    found = pkgutil.walk_packages(privet.methods.__path__, "privet.methods.")
+    return tuple(importlib.import_module(module.name) for module in found)
 
 
 @cache

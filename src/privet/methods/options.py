@@ -48,6 +48,9 @@ class Settings:
     max_parents: int | None = whole(
         None, "most parents of a column", least=1, metavar="K", group=SEARCH
     )
+    objective: str = name(
+        "worst", "worst or sum of regrets (peri)", like="sum", metavar="NAME", group=SEARCH
+    )
     sparsity: float | None = number(
         None,
         "l1 weight of NOTEARS, DAGMA",

@@ -24,9 +24,9 @@ from privet.methods.options import Settings
 from privet.schema.model import Schema
 from privet.search.pc import WIDEST
 
-# What a search needs of evidence: answers to tests, gains of arrows, scores of whole families, or
-# second moments to which it fits weights.
-Need = Literal["tests", "gains", "families", "weights"]
+# What a search needs of evidence: answers to tests, gains of arrows, at each site by itself or at
+# all together, scores of whole families, or second moments to which it fits weights.
+Need = Literal["tests", "gains", "sites", "families", "weights"]
 # The search itself: a graph that honours the knowledge in the schema.
 Find = Callable[[Basis, Schema, Settings, np.random.Generator], Graph]
 # The same on all replicas at once, where that is faster than one after the other.
@@ -81,6 +81,8 @@ class Search:
         """The special options that it knows."""
         if self.needs == "weights":
             return frozenset({"sparsity", "threshold"})
+        if self.needs == "sites":
+            return frozenset({"objective", "max_parents"})
         if not self.scored:
             return frozenset()
         return frozenset({"score", "penalty", *(["max_parents"] if self.bounded else [])})
@@ -96,11 +98,12 @@ def run(search: Search, basis: Basis, schema: Schema, settings: Settings) -> Fin
     settings.on_step("searching", 0.5)
     graph = search.find(basis, schema, settings, first)
     tests, basis.listener.joined = basis.listener.count, joined(graph)
+    notes = (*search.notes, *basis.notes, *basis.listener.notes)
     again = []
     if basis.replicas is not None and others:
         again = _repeated(search, basis.replicas(count, first), schema, settings, others)
     graph = marked(with_confidence(graph, again), schema.knowledge)
-    return Finding(graph=graph, tests=tests, notes=(*search.notes, *basis.notes))
+    return Finding(graph=graph, tests=tests, notes=notes)
 
 
 def _most(search: Search, settings: Settings) -> int:

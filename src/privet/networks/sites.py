@@ -140,3 +140,10 @@ def _jitter(shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.floa
 
 def _distributions(table: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(table / table.sum(axis=1, keepdims=True))
+
+
+def columns_of(model: Model, drawn: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The columns of a table from what was drawn: numbers, or the labels of levels."""
+    if isinstance(model, LinearGaussian):
+        return drawn
+    return {name: np.array(model.levels[name], object)[codes] for name, codes in drawn.items()}

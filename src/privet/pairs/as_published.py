@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privet.errors import MethodError
-from privet.privacy.mechanisms import laplace_variance
+from privet.privacy.laws import laplace_variance
 from privet.privacy.queries.additive_noise import RANKS, Anm, AnmScores, Protect
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.residuals import OF, IqrStability, LogIqr

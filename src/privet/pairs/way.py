@@ -11,12 +11,14 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any, Literal
 
 import privet.pairs
 from privet.errors import MethodError
 from privet.pairs.algorithms.on_table import DEFAULT
 from privet.pairs.options import Choices
+from privet.privacy.ledger.conversion import Accounting
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import Range
 from privet.schema.model import Schema, did_you_mean
@@ -109,8 +111,8 @@ class Way:
     that it needs to know about how many rows there are, ``needs_rows`` that it needs to know it
     exactly, which must then be public; ``holds`` whether it can judge these
     releases of a pair, which must be ``evidence``. What is ``tested`` for stability takes a
-    delta. ``published`` measures for the epsilon and delta that a paper would claim, with noise
-    that is not private."""
+    delta. ``accounting`` is the one that serves it best, as with methods. ``published`` measures
+    for the epsilon and delta that a paper would claim, with noise that is not private."""
 
     name: str
     summary: str
@@ -126,6 +128,7 @@ class Way:
     counts: bool = False
     needs_rows: bool = False
     tested: bool = False
+    accounting: Accounting = "gdp"
     published: Published | None = None
 
 
@@ -155,13 +158,13 @@ def answer(
     )
 
 
+@cache
 def available() -> tuple[Way, ...]:
     """All ways, in order of their names: every file here that has ``WAYS``."""
-    found: list[Way] = []
-    for module in pkgutil.walk_packages(privet.pairs.__path__, "privet.pairs."):
-        loaded = importlib.import_module(module.name)
-        found.extend(getattr(loaded, "WAYS", ()))
-    return tuple(sorted(found, key=lambda way: way.name))
+    found = pkgutil.walk_packages(privet.pairs.__path__, "privet.pairs.")
+    loaded = [importlib.import_module(module.name) for module in found]
+    ways = [way for module in loaded for way in getattr(module, "WAYS", ())]
+    return tuple(sorted(ways, key=lambda way: way.name))
 
 
 def get(name: str) -> Way:

@@ -11,13 +11,12 @@ compares real numbers there. Older releases of OpenDP drew biased noise (its iss
 lower bound on its version is part of the promise; tests/privacy/test_mechanisms.py holds every
 law against its formula.
 
-Each mechanism knows its price in either currency (``privacy.ledger.conversion.Currency``). The
-proofs are in proofs/gaussian.md, laplace.md, selection.md and above-threshold.md.
+Each mechanism knows its price in every currency (``privacy.ledger.conversion.Currency``). The
+proofs are in proofs/gaussian.md, gdp.md, laplace.md, selection.md and above-threshold.md.
 """
 
 from __future__ import annotations
 
-import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -30,22 +29,27 @@ import numpy as np
 
 from privet.arrays import Integers
 from privet.errors import BudgetError, MethodError
-from privet.privacy.ledger.conversion import Currency, float_up
+from privet.privacy.laws import gaussian_variance, laplace_variance, smallest_root
+from privet.privacy.ledger.conversion import Currency, float_up, price_of_pure
 
 BLOCK = 10_000  # draws per thread; OpenDP takes about 10 microseconds for each
 FIRST_BATCH = 2  # draws ahead of a sieve at first; each further batch is twice as large
 # Noise of this scale reaches 2^62 with probability exp(-1024), less than 2^-1400; so a number of
 # up to 2^62 and its noise stay within 64 bits (proofs/laplace.md, gaussian.md).
 LARGEST_SCALE = 2.0**52
+DISCRETE = Fraction(1, 10)  # of variance, for what whole numbers tell more than real ones
+LEAST_SQUARE = Fraction(3, 5)  # of a scale, below which that is not proved to be enough
 END = 2**63 - 1  # where OpenDP's integers end
 SMALLEST_SHARE = 4  # of a share of noise
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian:
-    """Discrete Gaussian noise of scale s, with s^2 >= D^2 / (2 rho) and D the L2 sensitivity.
+    """Discrete Gaussian noise of scale s, with s^2 >= D^2 / (2 rho) + 1/10 and s^2 >= 3/5, where
+    D is the L2 sensitivity.
 
-    This is rho-zCDP [Canonne, Kamath, Steinke 2020]; proofs/gaussian.md.
+    This is sqrt(2 rho)-GDP, which the noise would not be without the 1/10 (proofs/gdp.md), and
+    rho-zCDP [Canonne, Kamath, Steinke 2020] (proofs/gaussian.md): one noise, one price.
     """
 
     rho: Fraction
@@ -64,7 +68,10 @@ class Gaussian:
 
     def scale(self, l2_squared: int) -> float:
         _check_sensitivity(l2_squared)
-        return _bounded(smallest_root(l2_squared / (2 * Fraction(self.rho))))
+        if l2_squared == 0:
+            return 0.0
+        square = l2_squared / (2 * Fraction(self.rho)) + DISCRETE
+        return _bounded(smallest_root(max(square, LEAST_SQUARE)))
 
     def perturb(self, exact: Integers, l2_squared: int) -> tuple[Integers, float]:
         """The noisy integers, and the variance of each."""
@@ -96,7 +103,7 @@ class GaussianShare:
     def scale(self, l2_squared: int) -> float:
         """Of one share; if it were smaller, the sum would be no Gaussian (proofs/together.md)."""
         _check_sensitivity(l2_squared)
-        needed = (l2_squared / (2 * Fraction(self.rho)) + Fraction(1, 10)) / self.honest
+        needed = l2_squared / (2 * Fraction(self.rho) * self.honest) + Fraction(1, 10)
         return _bounded(smallest_root(max(needed, Fraction(SMALLEST_SHARE**2))))
 
     def perturb(self, exact: Integers, l2_squared: int) -> tuple[Integers, float]:
@@ -109,8 +116,7 @@ class GaussianShare:
 class Laplace:
     """Discrete Laplace noise of scale s >= D / epsilon, with D the L1 sensitivity.
 
-    This is epsilon-DP [Ghosh, Roughgarden, Sundararajan 2009] and therefore
-    (epsilon^2 / 2)-zCDP [Bun, Steinke 2016]; proofs/laplace.md.
+    This is epsilon-DP [Ghosh, Roughgarden, Sundararajan 2009]; proofs/laplace.md.
     """
 
     epsilon: Fraction
@@ -120,8 +126,7 @@ class Laplace:
         _check_price("epsilon", self.epsilon)
 
     def cost(self, currency: Currency) -> Fraction:
-        epsilon = Fraction(self.epsilon)
-        return epsilon if currency == "pure" else epsilon**2 / 2
+        return price_of_pure(Fraction(self.epsilon), currency)
 
     def scale(self, l1: int) -> float:
         _check_sensitivity(l1)
@@ -161,9 +166,9 @@ class Select:
 
     Sampled as the largest of score_i + Gumbel(s), which OpenDP compares digit by digit until the
     order is certain. It is epsilon-DP and has range bounded by epsilon [Durfee, Rogers 2019], so
-    (epsilon^2 / 8)-zCDP [Cesar, Rogers 2021, Lemma 3.2]; proofs/selection.md. OpenDP offers
-    permute-and-flip too, which errs less at the same epsilon, but no better price in zCDP than
-    epsilon^2 / 2 is known for it.
+    (epsilon^2 / 8)-zCDP [Cesar, Rogers 2021, Lemma 3.2], and costs a quarter of what epsilon-DP
+    costs in GDP too; proofs/selection.md, gdp.md. OpenDP offers permute-and-flip too, which errs
+    less at the same epsilon, but no better price than that of epsilon-DP is known for it.
     """
 
     epsilon: Fraction
@@ -173,8 +178,8 @@ class Select:
         _check_price("epsilon", self.epsilon)
 
     def cost(self, currency: Currency) -> Fraction:
-        epsilon = Fraction(self.epsilon)
-        return epsilon if currency == "pure" else epsilon**2 / 8
+        range_of = 1 if currency == "pure" else 2  # a range of 2 epsilon is what epsilon-DP has
+        return price_of_pure(Fraction(self.epsilon) / range_of, currency)
 
     def scale(self, sensitivity: int) -> float:
         return float_up(2 * sensitivity / Fraction(self.epsilon))
@@ -194,7 +199,7 @@ class AboveThreshold:
     Sparse vector in the form of Lyu, Su, Li 2017 (Algorithm 7): one draw of Laplace noise for the
     threshold, of scale D / e1, one for each score, of scale 2 c D / e2, with c positives,
     e1 + e2 = epsilon and e1 : e2 about 1 : (2c)^(2/3), which is best for accuracy. The run is
-    epsilon-DP, hence (epsilon^2 / 2)-zCDP; proofs/above-threshold.md.
+    epsilon-DP; proofs/above-threshold.md.
     """
 
     epsilon: Fraction
@@ -207,8 +212,7 @@ class AboveThreshold:
             raise BudgetError(f"positives is {self.positives}, but it must be 1 or more")
 
     def cost(self, currency: Currency) -> Fraction:
-        epsilon = Fraction(self.epsilon)
-        return epsilon if currency == "pure" else epsilon**2 / 2
+        return price_of_pure(Fraction(self.epsilon), currency)
 
     def scales(self, sensitivity: int) -> tuple[float, float]:
         """Of the threshold's noise and of each score's noise."""
@@ -282,31 +286,6 @@ class Exact:
 
     def perturb(self, exact: Integers, sensitivity: int = 0) -> tuple[Integers, float]:
         return exact.copy(), 0.0
-
-
-def smallest_root(square: Fraction) -> float:
-    """The smallest float s with s^2 >= square, decided in exact arithmetic."""
-    root = math.sqrt(square)
-    while Fraction(root) ** 2 < square:
-        root = math.nextafter(root, math.inf)
-    while root > 0 and Fraction(below := math.nextafter(root, 0)) ** 2 >= square:
-        root = below
-    return root
-
-
-def gaussian_variance(scale: float) -> float:
-    """Variance of the discrete Gaussian: scale^2 up to one part in 10^15 from scale 1.5 on,
-    and summed below (at scale 1 it is 2 in 10^7 less, at 0.37 it is two thirds less)."""
-    if scale >= 1.5:
-        return scale * scale
-    weights = [math.exp(-(k / scale) * (k / scale) / 2) for k in range(16)]
-    return 2 * sum(k * k * w for k, w in enumerate(weights)) / (2 * sum(weights) - 1)
-
-
-def laplace_variance(scale: float) -> float:
-    """Variance of the discrete Laplace law: 2 q / (1 - q)^2 with q = exp(-1 / scale)."""
-    q = math.exp(-1 / scale)
-    return 2 * q / math.expm1(-1 / scale) ** 2
 
 
 def _check_price(name: str, value: Fraction) -> None:

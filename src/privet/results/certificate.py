@@ -14,8 +14,8 @@ from decimal import ROUND_FLOOR
 from typing import TYPE_CHECKING, Any
 
 from privet.errors import EvidenceError
-from privet.privacy.ledger.conversion import shorten, weak_delta
-from privet.results.promise import assumptions, factor, promise, unconfirmed
+from privet.privacy.ledger.conversion import NAMES, UNITS, Currency, shorten, weak_delta
+from privet.results.promise import assumptions, promise
 from privet.schema.model import Schema
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ class Certificate(Mapping[str, Any]):
             f"Promised: epsilon {self['epsilon']:g}, delta {self['delta']:g}. "
             f"Spent: epsilon {spent['epsilon']:.6g}"
             + (f" (rho {spent['rho']:.6g})" if spent["rho"] is not None else "")
-            + f" on {len(self['queries'])} question(s), method {self['method']}.",
+            + f" on {len(self['queries'])} question(s), method {self['method']}. "
+            f"Accounting: {NAMES[accounting_of(self)]}.",
         ]
         if tested := spent.get("test_delta"):
             lines.append(
@@ -119,8 +120,9 @@ class Certificate(Mapping[str, Any]):
     def _lines_of_sites(self) -> tuple[str, ...]:
         lines = [
             f"{site['label']}: has promised its people epsilon {site['epsilon']:g}, delta "
-            f"{site['delta']:g}; spent epsilon {site['spent']['epsilon']:.6g} on "
-            f"{site['releases']} question(s). Words: {site['words']}."
+            f"{site['delta']:g} ({NAMES[accounting_of(site)]}); spent epsilon "
+            f"{site['spent']['epsilon']:.6g} on {site['releases']} question(s). Words: "
+            f"{site['words']}."
             for site in self["sites"]
         ]
         return (
@@ -170,6 +172,7 @@ def of_run(
             "promise": promise(schema, run.epsilon, run.delta),
             "epsilon": run.epsilon,
             "delta": run.delta,
+            "accounting": run.currency,
             "adjacency": schema.adjacency.value,
             "rows_per_person": schema.rows_per_person,
             "trust": "central",
@@ -237,7 +240,7 @@ def without_privacy(
                     "what": str(release.query),
                     "cost": None,
                     "currency": None,
-                    "mechanism": _mechanism(release),
+                    "mechanism": mechanism_of(release),
                     "noise_sd": math.sqrt(release.variance),
                 }
                 for release in releases
@@ -262,41 +265,6 @@ _FURTHER = (
     "is promised than the sum of the epsilons of all that they sent; that all but the first were "
     "left out here does not take the others back."
 )
-
-
-def of_reports(
-    schema: Schema, method: str, release: Release, facts: Mapping[str, Any]
-) -> Certificate:
-    """The certificate of reports that each person's device has randomised."""
-    asked = {
-        "what": str(release.query),
-        "cost": None,
-        "currency": None,
-        "mechanism": _mechanism(release),
-        "noise_sd": None,
-    }
-    return Certificate(
-        {
-            "private": True,
-            "promise": f"Whatever any one person has answered, it changes the probability of "
-            f"anything that can be concluded from their report, by whoever receives it, by at "
-            f"most {factor(facts['epsilon'])} (epsilon {facts['epsilon']:g}).",
-            "epsilon": facts["epsilon"],
-            "delta": 0.0,
-            "adjacency": "any two rows of answers that one person may give",
-            "rows_per_person": 1,
-            "trust": "local",
-            "schema": schema.name,
-            "spent": None,
-            "method": method,
-            "queries": [asked],
-            "levels": facts["levels"],
-            "reports": facts["reports"],
-            "ledger": None,
-            "reused": False,
-            "assumptions": [*unconfirmed(schema), *facts["assumptions"]],
-        }
-    )
 
 
 def of_evidence(facts: Mapping[str, Any]) -> Certificate:
@@ -333,6 +301,13 @@ def of_evidence(facts: Mapping[str, Any]) -> Certificate:
     return Certificate(facts)
 
 
+def accounting_of(facts: Mapping[str, Any]) -> Currency:
+    """How a promise was counted. Evidence from before there was a choice does not say so."""
+    usual: Currency = "pure" if facts["spent"]["rho"] is None else "zcdp"
+    found: Currency = facts.get("accounting", usual)
+    return found
+
+
 def of_search(
     measured: Certificate, method: str, options: Mapping[str, Any], **more: Any
 ) -> Certificate:
@@ -350,13 +325,13 @@ def _left(kept: Mapping[str, Any]) -> str:
 
 def _spent(run: Statement) -> dict[str, Any]:
     """What was spent, at the delta that the currency takes; tests add their own to that."""
-    amount, zcdp = run.spent, run.currency == "zcdp"
+    amount, unit = run.spent, UNITS[run.currency]
     return {
         "epsilon": run.spent_epsilon,
         "delta": run.spent_delta,
         "test_delta": run.spent_test_delta,
-        "rho": float(amount) if zcdp else None,
-        "rho_exact" if zcdp else "epsilon_exact": f"{amount.numerator}/{amount.denominator}",
+        "rho": float(amount) if unit == "rho" else None,
+        f"{unit}_exact": f"{amount.numerator}/{amount.denominator}",
     }
 
 
@@ -371,7 +346,7 @@ def _queries(run: Statement, releases: Sequence[Release]) -> list[dict[str, Any]
             {
                 "what": charge.what,
                 "cost": charge.cost,
-                "currency": "rho" if run.currency == "zcdp" else "epsilon",
+                "currency": UNITS[run.currency],
                 "test_delta": charge.test_delta,
                 "mechanism": _door(charge) if release is None else _noise(charge, release),
                 "noise_sd": math.sqrt(release.variance) if release else None,
@@ -381,7 +356,7 @@ def _queries(run: Statement, releases: Sequence[Release]) -> list[dict[str, Any]
 
 
 def _noise(charge: Charge, release: Release) -> str:
-    return _mechanism(release) + (" after a test" if charge.test_delta else "")
+    return mechanism_of(release) + (" after a test" if charge.test_delta else "")
 
 
 def _door(charge: Charge) -> str:
@@ -392,5 +367,5 @@ def _door(charge: Charge) -> str:
     return next((door for start, door in doors.items() if charge.what.startswith(start)), "noise")
 
 
-def _mechanism(release: Release) -> str:
+def mechanism_of(release: Release) -> str:
     return release.mechanism.partition("(")[0]  # without its price, which has its own place

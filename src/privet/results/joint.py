@@ -19,7 +19,7 @@ from privet.errors import EvidenceError, PrivetError
 from privet.evidence.whole_table import interactions, is_whole
 from privet.graph.knowledge import Knowledge
 from privet.pairs.way import pair_of
-from privet.privacy.ledger.conversion import budget_for, check_asked, currency_for
+from privet.privacy.ledger.conversion import NAMES, Currency, budget_for, check_asked
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.tables import Components
 from privet.results import certificate as certificates
@@ -186,16 +186,22 @@ def _check_noise(each: Sent) -> None:
     """From the schema and the named mechanisms alone: is the noise what it is said to be, and does
     it cover the promise?"""
     schema, facts = each.saved.schema, each.saved.certificate
+    currency = certificates.accounting_of(facts)
+    if (currency == "pure") != (facts["delta"] == 0):
+        raise EvidenceError(
+            f"{each.origin!r} was counted in {NAMES[currency]}, which does not go with its delta "
+            f"of {facts['delta']!r}: the file was changed or damaged; ask the site for a fresh copy"
+        )
     for release in each.saved.releases:  # pairs too: whoever has the file has seen them
-        if not _holds(lambda r=release: is_as_stated(r, schema)):  # type: ignore[misc]
+        if not _holds(lambda r=release: is_as_stated(r, schema, currency)):  # type: ignore[misc]
             raise EvidenceError(
                 f"{each.origin!r} gives the noise of {release.query} the variance "
                 f"{release.variance!r}, which is not that of its mechanism "
                 f"{release.mechanism[:80]!r}: the file was changed or damaged; ask the site for a "
                 "fresh copy"
             )
-    spent = _spent(each)
-    promised = budget_for(facts["epsilon"], facts["delta"])
+    spent = _spent(each, currency)
+    promised = budget_for(facts["epsilon"], facts["delta"], currency)
     if spent is None or spent > promised:
         cost = "more" if spent is None else f"{float(spent):.6g}"
         raise EvidenceError(
@@ -212,9 +218,8 @@ def _holds(ask: Callable[[], bool]) -> bool:
         return False
 
 
-def _spent(each: Sent) -> Fraction | None:
+def _spent(each: Sent, currency: Currency) -> Fraction | None:
     """What the releases cost in the currency of the promise; None if it has no such price."""
-    currency = currency_for(each.saved.certificate["delta"])
     try:
         return sum((price(release, currency) for release in each.saved.releases), Fraction(0))
     except PrivetError:  # Gaussian noise for a promise without delta

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from privet.privacy.ledger.conversion import (
-    budget_for,
-    currency_for,
-    epsilon_of,
-    exchange,
-)
+from privet.privacy.ledger.conversion import Currency, budget_for, epsilon_of, exchange
+from privet.results.certificate import accounting_of
 from privet.results.promise import at_most, factor
 from privet.results.saved import Saved, to_json
 from privet.results.words import words
@@ -36,6 +32,7 @@ def joint_certificate(schema: Schema, sites: Sequence[Saved]) -> dict[str, Any]:
         "promise": _promise(sites, epsilon, delta, most),
         "epsilon": epsilon,
         "delta": delta,
+        "accounting": shared_currency(facts),
         "epsilon_at_one_site": alone[0],
         "adjacency": " or ".join(dict.fromkeys(site.schema.adjacency.value for site in sites)),
         "rows_per_person": schema.rows_per_person,
@@ -57,11 +54,21 @@ def joint_certificate(schema: Schema, sites: Sequence[Saved]) -> dict[str, Any]:
 def at_several(sites: Sequence[Saved], most: int) -> tuple[float, float]:
     """What is promised to a person at so many sites, whichever these are: each has noise of its
     own, so that what they cost adds up."""
-    promises = [(site.certificate["epsilon"], site.certificate["delta"]) for site in sites]
-    delta = max(one for _, one in promises)
-    into = currency_for(delta)
-    costs = [exchange(budget_for(e, d), currency_for(d), into) for e, d in promises]
-    return epsilon_of(sum(sorted(costs)[-most:], Fraction(0)), delta), delta
+    facts = [site.certificate for site in sites]
+    delta, into = max(one["delta"] for one in facts), shared_currency(facts)
+    costs = []
+    for one in facts:
+        paid = accounting_of(one)
+        costs.append(exchange(budget_for(one["epsilon"], one["delta"], paid), paid, into))
+    total = sum(sorted(costs)[-most:], Fraction(0))
+    return epsilon_of(total, delta, "gdp" if into == "pure" else into), delta
+
+
+def shared_currency(facts: Sequence[Mapping[str, Any]]) -> Currency:
+    """In which what the sites have paid can be added up: from pure to GDP to zCDP there is a way,
+    but none back."""
+    found = {accounting_of(one) for one in facts}
+    return next(one for one in ("zcdp", "gdp", "pure") if one in found)
 
 
 def _line(site: Saved) -> dict[str, Any]:
@@ -73,6 +80,7 @@ def _line(site: Saved) -> dict[str, Any]:
         "run": facts["ledger"]["run"],
         "epsilon": facts["epsilon"],
         "delta": facts["delta"],
+        "accounting": accounting_of(facts),
         "adjacency": site.schema.adjacency.value,
         "rows_per_person": site.schema.rows_per_person,
         "method": facts["method"],

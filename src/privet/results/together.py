@@ -8,7 +8,7 @@ from typing import Any
 
 from privet.privacy.ledger.conversion import epsilon_of
 from privet.privacy.queries.base import Release
-from privet.privacy.together.lock import Lock
+from privet.privacy.together.lock import ACCOUNTING, Lock
 from privet.privacy.together.wire import UNIT, Answer
 from privet.results.promise import at_most, factor, unconfirmed
 from privet.results.saved import Saved
@@ -35,7 +35,7 @@ def certificate(lock: Lock, answers: Sequence[Answer]) -> dict[str, Any]:
     most = min(schema.sites_per_person, len(roster))
     # one noise covers all sites: whoever is at several moves the sum so many times as far
     budget = Fraction(lock.budget, UNIT)
-    epsilon = lock.epsilon if most == 1 else epsilon_of(budget * most**2, lock.delta)
+    epsilon = lock.epsilon if most == 1 else epsilon_of(budget * most**2, lock.delta, ACCOUNTING)
     return {
         "private": True,
         "promise": _promise(lock, len(roster), epsilon, most),
@@ -44,6 +44,7 @@ def certificate(lock: Lock, answers: Sequence[Answer]) -> dict[str, Any]:
         "epsilon_at_one_site": lock.epsilon,
         "alone_epsilon": lock.alone_epsilon,
         "tolerated": lock.tolerated,
+        "accounting": ACCOUNTING,
         "adjacency": schema.adjacency.value,
         "rows_per_person": schema.rows_per_person,
         "sites_per_person": schema.sites_per_person,

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from math import log
+from math import comb, log
 
 import numpy as np
 
@@ -31,6 +31,7 @@ SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 COEFFICIENT = 16.5 * log(2)
 # What is left of a candidate's variance, below which it says nothing that others do not.
 SPENT = 1e-9
+BLOCK = 1 << 13  # rows at a time, so that memory stays bounded
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,25 @@ class SplineMoments:
     covariance: Floats
 
     @staticmethod
+    def width(columns: int) -> int:
+        """How many candidates so many columns have, unless knots are given."""
+        return (1 + len(SHARES)) * columns + 4 * comb(columns, 2)
+
+    @staticmethod
     def of(numbers: Floats, knots: Floats | None = None) -> SplineMoments:
         """From rows, which should have mean 0 and deviation 1; ``knots[j]`` are those of column j.
 
         Without knots they are quantiles of these very rows, which is not private.
         """
         at = np.quantile(numbers, SHARES, axis=0).T if knots is None else knots
-        covariance = np.cov(_candidates(numbers, at).T, bias=True)
         rows, columns = numbers.shape
+        width = (1 + at.shape[1]) * columns + 4 * comb(columns, 2)
+        sums, products = np.zeros(width), np.zeros((width, width))
+        for start in range(0, rows, BLOCK):
+            some = _candidates(numbers[start : start + BLOCK], at)
+            sums += some.sum(axis=0)
+            products += some.T @ some
+        covariance = products / rows - np.outer(sums, sums) / rows**2
         return SplineMoments(rows, columns, at.shape[1], covariance)
 
     def own(self, column: int) -> list[int]:

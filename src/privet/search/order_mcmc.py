@@ -185,27 +185,27 @@ def _total(order: Indices, value: Value) -> float:
 
 def _earlier(order: Indices) -> Bools:
     """Row k: the columns that stand before the k-th one."""
-    before = np.zeros((len(order), len(order)), dtype=bool)
-    before[:, order] = np.tri(len(order), len(order), -1, dtype=bool)
-    return before
+    places = np.arange(len(order))
+    place = np.empty_like(places)
+    place[order] = places
+    return np.asarray(place < places[:, None])
 
 
 def _relocated(order: Indices, moved: int, at: int) -> Indices:
-    return np.insert(order[order != moved], at, moved)
+    others = order[order != moved]
+    return np.concatenate([others[:at], [moved], others[at:]])
 
 
 def _places(order: Indices, moved: int, value: Value) -> Floats:
     """What the order is worth with one column in each place, the others left as they are."""
     size = len(order)
     others = order[order != moved]
-    before = np.zeros((size, size), dtype=bool)  # row k: the first k of the others
-    before[:, others] = np.tri(size, size - 1, -1, dtype=bool)
+    before = _earlier(np.append(others, moved))  # row k: the first k of the others
     after = before[:-1].copy()
     after[:, moved] = True
     children = np.concatenate([others, others, np.full(size, moved)])
     worth = value(children, np.concatenate([before[:-1], after, before]))
-    without, within, own = np.split(worth, [size - 1, 2 * size - 2])
-    totals = own.copy()
+    without, within, totals = worth[: size - 1], worth[size - 1 : -size], worth[-size:]
     totals[1:] += np.cumsum(without)
     totals[:-1] += np.cumsum(within[::-1])[::-1]
     return totals

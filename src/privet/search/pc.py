@@ -22,7 +22,7 @@ WIDEST = 8
 HEAVIEST_TRIPLE = 15.0
 # Before looking, in a random order, the middle of a triple comes last in one case of three.
 COLLIDERS, OTHERS = 1.0, 2.0
-# Rounds in which the share of colliders settles.
+# Rounds in which the share of colliders settles at the latest.
 ROUNDS = 100
 
 
@@ -89,5 +89,7 @@ def log_odds(factors: Floats) -> float:
     share = COLLIDERS / (COLLIDERS + OTHERS)
     for _ in range(ROUNDS):
         believed = 1 / (1 + np.exp(-(factors + log(share / (1 - share)))))
-        share = (float(believed.sum()) + COLLIDERS) / (len(factors) + COLLIDERS + OTHERS)
+        before, share = share, (believed.sum() + COLLIDERS) / (len(factors) + COLLIDERS + OTHERS)
+        if share == before:
+            break
     return log(share / (1 - share))

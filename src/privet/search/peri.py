@@ -11,26 +11,27 @@ nobody. That may be a poor one; so for the worst regret there is a second round,
 graph that was found takes its place. In a sum the best graph only adds a constant: one round will
 do.
 
-Nothing here is private. The paper's noise on each regret is charged once, though every message
-holds dozens, and the regret of a Gaussian score has no finite sensitivity.
+Exact regrets are not private. The paper's noise on each one is charged once, though every message
+holds dozens, and the regret of a Gaussian score has no finite sensitivity. On evidence that was
+private before, regrets follow from it, and cost nothing more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from privet.arrays import Bools, Floats
+from privet.graph.meek import cpdag
 from privet.search.classes import Delete, Insert, Operator, State, Step, class_of, steps
 from privet.search.constraints import Constraints
 from privet.search.hill_climb import TINY
-from privet.search.protocols import Locals
-from privet.search.regret import Objective, Scored, overall
+from privet.search.regret import Objective, Party, overall
 
-# Inserting and deleting are repeated until nothing improves. With some of the sites asked at a
-# time one may undo what another did, so there is an end to it.
+# Inserting and deleting are repeated until nothing improves. With noise, or some of the sites asked
+# at a time, one may undo what another did, so there is an end to it.
 MOST_REPEATS = 10
 ROUNDS: dict[Objective, int] = {"worst": 2, "sum": 1}
 
@@ -41,41 +42,52 @@ class Agreed:
 
     ``regrets`` are those of the sites there. ``objectives`` has for each round the value before
     each step and at the end, over the sites that were asked. An iteration is one question of the
-    server; ``messages`` and ``numbers`` are what each site sent in answer.
+    server; ``sent`` are the messages of each site in answer.
     """
 
     matrix: Bools
     regrets: tuple[float, ...]
     objectives: tuple[tuple[float, ...], ...]
     iterations: int
-    messages: tuple[int, ...]
-    numbers: tuple[int, ...]
+    sent: tuple[tuple[Floats, ...], ...]
+
+    @property
+    def messages(self) -> tuple[int, ...]:
+        return tuple(map(len, self.sent))
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return tuple(sum(map(len, messages)) for messages in self.sent)
+
+
+Noise = Callable[[int], Floats]
 
 
 def peri(
-    sites: Sequence[Locals],
-    size: int,
+    sites: Sequence[Party],
+    constraints: Constraints,
     *,
     objective: Objective = "worst",
     rounds: int | None = None,
     share: float = 1.0,
     rng: np.random.Generator | None = None,
+    noise: Noise | None = None,
     max_parents: int | None = None,
 ) -> Agreed:
-    """The class that no insertion or deletion makes better for all ``sites``, each known by its
-    local scores of ``size`` columns.
+    """The class that no insertion or deletion makes better for all ``sites``, of those with a DAG
+    that honours knowledge.
 
     With ``share`` below 1, so large a part of the sites (drawn anew for each iteration by
     ``rng``, at least one) is asked. All hear which step was taken, so each keeps its own regret.
+    ``noise(k)`` is added to the k numbers of each message, as the paper does.
     """
-    widest = size if max_parents is None else max_parents
-    known = [_Site(Scored(local)) for local in sites]
+    known = [_Site(site, noise=noise) for site in sites]
     for site in known:
-        itself = _Site(site.scores)
-        _Server([itself], size, widest).walk()
+        itself = _Site(site.party)
+        _Server([itself], constraints, max_parents).walk()
         site.best = -itself.regret
     draw = np.random.default_rng(0) if rng is None else rng
-    server = _Server(known, size, widest, objective, share, draw)
+    server = _Server(known, constraints, max_parents, objective, share, draw)
     objectives = []
     for _ in range(ROUNDS[objective] if rounds is None else rounds):
         state, values = server.walk()
@@ -88,22 +100,22 @@ def peri(
         regrets,
         tuple(objectives),
         server.iterations,
-        tuple(site.messages for site in known),
-        tuple(site.numbers for site in known),
+        tuple(tuple(site.sent) for site in known),
     )
 
 
-def alone(local: Locals, size: int, *, max_parents: int | None = None) -> Bools:
+def alone(site: Party, constraints: Constraints, *, max_parents: int | None = None) -> Bools:
     """What one site finds by itself: GES by insertion and deletion, whose score may depend on the
     direction of an edge."""
-    widest = size if max_parents is None else max_parents
-    return _Server([_Site(Scored(local))], size, widest).walk()[0].matrix
+    return _Server([_Site(site)], constraints, max_parents).walk()[0].matrix
 
 
-def union(sites: Sequence[Locals], size: int, *, max_parents: int | None = None) -> Bools:
+def union(
+    sites: Sequence[Party], constraints: Constraints, *, max_parents: int | None = None
+) -> Bools:
     """Every edge that some site finds by itself, as it finds it; lines where they disagree. Need
     not be a class."""
-    found = [alone(local, size, max_parents=max_parents) for local in sites]
+    found = [alone(site, constraints, max_parents=max_parents) for site in sites]
     return np.asarray(np.any(found, axis=0))
 
 
@@ -112,42 +124,43 @@ class _Site:
     """``best`` is what the best graph is worth, and ``regret`` that of the class where the server
     stands; both beside the empty graph."""
 
-    scores: Scored
+    party: Party
     best: float = 0.0
     regret: float = 0.0
-    messages: int = 0
-    numbers: int = 0
+    noise: Noise | None = None
+    sent: list[Floats] = field(default_factory=list)
 
     def answer(self, found: Sequence[Step]) -> Floats:
         """The regret here, and after each step."""
-        self.messages += 1
-        self.numbers += 1 + len(found)
-        return np.concatenate(([self.regret], self.regret - self._worth(found)))
+        exact = np.concatenate(([self.regret], self.regret - self._worth(found)))
+        self.sent.append(exact if self.noise is None else exact + self.noise(len(exact)))
+        return self.sent[-1]
 
     def follow(self, step: Step) -> None:
         self.regret -= float(self._worth([step])[0])
 
     def _worth(self, found: Sequence[Step]) -> Floats:
-        won = self.scores.gains([step.won for step in found if step.won is not None])
-        lost = self.scores.gains([step.lost for step in found if step.lost is not None])
+        won = self.party.gains([step.won for step in found if step.won is not None])
+        lost = self.party.gains([step.lost for step in found if step.lost is not None])
         return np.concatenate((won, -lost))
 
 
 @dataclass
 class _Server:
     sites: list[_Site]
-    size: int
-    max_parents: int
+    constraints: Constraints
+    max_parents: int | None
     objective: Objective = "worst"
     share: float = 1.0
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     iterations: int = 0
 
     def walk(self) -> tuple[State, list[float]]:
-        """One round from the empty class: insert, delete, and again, until nothing changes."""
+        """One round from the class of what is required: insert, delete, and again, until nothing
+        changes."""
         for site in self.sites:
             site.regret = site.best
-        state = State.of(np.zeros((self.size, self.size), dtype=bool))
+        state = State.of(cpdag(self.constraints.required & self.constraints.allowed))
         values: list[float] = []
         for _ in range(MOST_REPEATS):
             before = state
@@ -164,21 +177,37 @@ class _Server:
             answers = np.stack([site.answer(found) for site in self._asked()])
             here, *after = overall(answers, self.objective).tolist()
             values.append(here)
-            at = int(np.argmin(after))
-            if not after[at] < here - TINY:
+            taken = self._best(state, operator, found, after, here)
+            if taken is None:
                 break
-            step = found[at]
+            step, state = taken
             for site in self.sites:
                 site.follow(step)
-            new = class_of(operator.result(state, *step[:3]), self._free())
-            assert new is not None, "a valid step leads to a class"
-            state = new
         return state
+
+    def _best(
+        self, state: State, operator: Operator, found: list[Step], after: list[float], here: float
+    ) -> tuple[Step, State] | None:
+        """The best step that leads to a class that honours knowledge, if it improves. A line is
+        worth what its better direction is worth: taking it away must pay for both."""
+        deleted = {step[:3]: value for step, value in zip(found, after, strict=True) if step.lost}
+        for at in np.argsort(after, kind="stable").tolist():
+            x, y, clique = found[at][:3]
+            if not after[at] < here - TINY:
+                return None
+            if deleted.get((y, x, clique), after[at]) > after[at]:
+                continue
+            new = class_of(operator.result(state, x, y, clique), self.constraints)
+            if new is not None:
+                return found[at], new
+        return None
 
     def _valid(self, state: State, operator: Operator) -> list[Step]:
         """All steps of one kind; a function of the class."""
-        pairs, unranked = operator.pairs(state, self._free()), np.zeros((self.size, self.size))
-        found = steps(state, operator, pairs, unranked, self.max_parents)
+        size = len(self.constraints.allowed)
+        pairs, unranked = operator.pairs(state, self.constraints), np.zeros((size, size))
+        most = size if self.max_parents is None else self.max_parents
+        found = steps(state, operator, pairs, unranked, most)
         return [step for step in found if operator.is_valid(state, *step[:3])]
 
     def _asked(self) -> list[_Site]:
@@ -187,7 +216,3 @@ class _Server:
         count = max(1, round(self.share * len(self.sites)))
         drawn = self.rng.choice(len(self.sites), size=count, replace=False)
         return [self.sites[at] for at in sorted(drawn.tolist())]
-
-    def _free(self) -> Constraints:
-        anything = ~np.eye(self.size, dtype=bool)
-        return Constraints(anything, anything, ~anything & anything)

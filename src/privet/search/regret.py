@@ -1,6 +1,7 @@
 """What a site answers: how much worse a graph is for its rows than the graph it likes best.
 
-A site has local scores (higher is better) and nothing else is asked of it. The regret of a graph
+A site has local scores (higher is better), or gains that its evidence gives, and nothing else is
+asked of it. The regret of a graph
 G at site i is R_i(G) = s_i(best) - s_i(G), in nats, s_i the sum of the local scores. It is kept
 up step by step, since a score that is not the same for all DAGs of a class (MDL) has no score of
 a class: what counts is what the steps that were taken are worth.
@@ -10,16 +11,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import fsum
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
 from privet.arrays import Floats
-from privet.search.hill_climb import HOPELESS, Question, members
-from privet.search.protocols import Locals
+from privet.search.hill_climb import HOPELESS, Question, Remembered, members
+from privet.search.protocols import Gains, Locals
 
 # The worst regret of all sites, or their sum.
 Objective = Literal["worst", "sum"]
+
+
+class Party(Protocol):
+    """A site, known by what arrows are worth to it."""
+
+    def gains(self, questions: Sequence[Question]) -> Floats: ...
+
+
+class Told:
+    """Gains as evidence gives them, the same in both directions. Where it cannot say (infinite)
+    the site abstains: the arrow is worth nothing to it, and neither is leaving it out."""
+
+    def __init__(self, gains: Gains) -> None:
+        self._memory = Remembered(gains)
+
+    def gains(self, questions: Sequence[Question]) -> Floats:
+        self._memory.learn(questions)
+        found = np.array([self._memory.gain(*question) for question in questions])
+        return np.where(np.isfinite(found), found, 0.0)
 
 
 class Scored:

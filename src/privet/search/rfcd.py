@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from privet.arrays import Bools, Floats
+from privet.search.constraints import Constraints
 from privet.search.hill_climb import TINY, Question, bits_of, reachable
-from privet.search.protocols import Locals
-from privet.search.regret import Scored, overall
+from privet.search.regret import Party, overall
 
 BEAM = 5
 
@@ -33,19 +33,17 @@ class Beamed:
     numbers: tuple[int, ...]
 
 
-def rfcd(sites: Sequence[Locals], size: int, *, beam: int = BEAM) -> Beamed:
+def rfcd(sites: Sequence[Party], constraints: Constraints, *, beam: int = BEAM) -> Beamed:
     """The DAG with the least worst regret on the way. What a site likes best it finds by the same
     search alone."""
-    scores = [Scored(local) for local in sites]
-    best = [-_search([one], np.zeros(1), size, beam).regrets[0] for one in scores]
-    return _search(scores, np.array(best), size, beam)
+    best = [-_search([one], np.zeros(1), constraints, beam).regrets[0] for one in sites]
+    return _search(sites, np.array(best), constraints, beam)
 
 
-def _search(scores: Sequence[Scored], best: Floats, size: int, beam: int) -> Beamed:
-    kept = [(np.zeros((size, size), dtype=bool), best)]
+def _search(sites: Sequence[Party], best: Floats, known: Constraints, beam: int) -> Beamed:
+    kept = [(known.required & known.allowed, best)]
     lowest, iterations, numbers = float(best.max()), 0, 0
-    while True:
-        found = _next(scores, kept)
+    while found := _next(sites, kept, known):
         iterations, numbers = iterations + 1, numbers + len(found)
         worst = overall(np.stack([regrets for _, regrets in found], axis=1), "worst")
         ranked = [found[at] for at in np.argsort(worst, kind="stable")[:beam].tolist()]
@@ -53,15 +51,17 @@ def _search(scores: Sequence[Scored], best: Floats, size: int, beam: int) -> Bea
             break
         kept, lowest = ranked, float(worst.min())
     dag, regrets = kept[0]
-    return Beamed(dag, tuple(regrets.tolist()), iterations, (numbers,) * len(scores))
+    return Beamed(dag, tuple(regrets.tolist()), iterations, (numbers,) * len(sites))
 
 
-def _next(scores: Sequence[Scored], kept: list[tuple[Bools, Floats]]) -> list[tuple[Bools, Floats]]:
+def _next(
+    sites: Sequence[Party], kept: list[tuple[Bools, Floats]], known: Constraints
+) -> list[tuple[Bools, Floats]]:
     """All DAGs one arrow away from those that are kept, with the regrets of the sites."""
     found: dict[bytes, tuple[Bools, Floats]] = {}
     for dag, regrets in kept:
-        moves = [move for move in _moves(dag) if move[0].tobytes() not in found]
-        gains = np.stack([site.gains([question for _, question, _ in moves]) for site in scores])
+        moves = [move for move in _moves(dag, known) if move[0].tobytes() not in found]
+        gains = np.stack([site.gains([question for _, question, _ in moves]) for site in sites])
         signs = np.array([sign for *_, sign in moves])
         after = regrets[:, None] - gains * signs
         for (other, *_), column in zip(moves, after.T, strict=True):
@@ -69,10 +69,11 @@ def _next(scores: Sequence[Scored], kept: list[tuple[Bools, Floats]]) -> list[tu
     return list(found.values())
 
 
-def _moves(dag: Bools) -> list[tuple[Bools, Question, int]]:
+def _moves(dag: Bools, known: Constraints) -> list[tuple[Bools, Question, int]]:
     """One arrow more (+1) or one fewer (-1), and the question whose gain that wins or loses."""
     out = []
-    for x, y in np.argwhere(~np.eye(len(dag), dtype=bool) & ~reachable(dag).T).tolist():
+    able = known.allowed & ~reachable(dag).T & ~(dag & known.required)
+    for x, y in np.argwhere(able).tolist():
         other = dag.copy()
         other[x, y] = not dag[x, y]
         given = bits_of(dag[:, y]) & ~(1 << x)

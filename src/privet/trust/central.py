@@ -10,6 +10,7 @@ from typing import Any
 
 from privet.errors import BudgetError
 from privet.privacy.ledger.book import Run
+from privet.privacy.ledger.conversion import OF_PURE
 from privet.privacy.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
 from privet.privacy.queries.base import Conditional, Query, Release
 from privet.privacy.vault import Vault
@@ -56,7 +57,7 @@ class Central:
 
     def laplace(self, query: Query, share: Fraction) -> Release:
         """The answer with Laplace noise, whatever the currency."""
-        return self.vault.release(query, Laplace(epsilon=self._epsilon(share, 2)))
+        return self.vault.release(query, Laplace(epsilon=self._epsilon(share)))
 
     def tested(self, question: Conditional, share: Fraction) -> tuple[Release, Release | None]:
         """A noisy distance and, if it is large enough, the answer: half of the share is for
@@ -73,17 +74,17 @@ class Central:
     def _test(self, share: Fraction) -> tuple[Laplace, Fraction]:
         """The noise and the delta of the test that ``tested`` makes for this share."""
         delta = self._paying().test_delta * self.part * share
-        return Laplace(epsilon=self._epsilon(share / 2, 2)), delta
+        return Laplace(epsilon=self._epsilon(share / 2)), delta
 
     def select(self, query: Query, share: Fraction) -> int:
         """The place of a (noisily) largest answer."""
-        return self.vault.select(query, Select(epsilon=self._epsilon(share, 8)))
+        return self.vault.select(query, Select(epsilon=self._epsilon(share, self._per_selection)))
 
     def sieve(
         self, queries: Iterable[Query], share: Fraction, *, positives: int, threshold: int
     ) -> Iterator[bool]:
         """Which answers are (noisily) above a threshold, until so many were."""
-        mechanism = AboveThreshold(epsilon=self._epsilon(share, 2), positives=positives)
+        mechanism = AboveThreshold(epsilon=self._epsilon(share), positives=positives)
         return self.vault.sieve(queries, mechanism, threshold)
 
     def exact(self, query: Query) -> Release:
@@ -100,8 +101,7 @@ class Central:
         return amount if self.pure else sqrt(2 * amount)
 
     def selection_epsilon(self, share: Fraction) -> float:
-        amount = float(self._budget * share)
-        return amount if self.pure else sqrt(8 * amount)
+        return float(self._epsilon(share, self._per_selection))
 
     def variance(self, query: Query, share: Fraction) -> float:
         if self.run is None:
@@ -121,13 +121,18 @@ class Central:
         """What shares are shares of."""
         return self._paying().budget * self.part
 
-    def _epsilon(self, share: Fraction, divisor: int) -> Fraction:
-        """The largest epsilon (on a fine grid) whose price is this share of the budget: itself,
-        or epsilon^2 / divisor in zCDP."""
-        amount = self._budget * share
-        if self.pure:
+    @property
+    def _per_selection(self) -> int:
+        """The epsilon of a selection, for what epsilon 1 costs; its range is what a rho pays."""
+        return 1 if self.pure else 2
+
+    def _epsilon(self, share: Fraction, times: int = 1) -> Fraction:
+        """The largest epsilon (on a fine grid), times a number, whose price is this share of the
+        budget."""
+        currency, amount = self._paying().currency, self._budget * share
+        if currency == "pure":
             return amount
-        square = amount * divisor * GRID**2
+        square = amount / OF_PURE[currency] * (times * GRID) ** 2
         return Fraction(isqrt(square.numerator // square.denominator), GRID)
 
     def _paying(self) -> Run:

@@ -13,7 +13,7 @@ from typing import Self
 
 from privet.errors import NOTE
 from privet.privacy.ledger.book import Ledger, Run
-from privet.privacy.ledger.conversion import Number
+from privet.privacy.ledger.conversion import Accounting, Number
 from privet.schema.model import Schema
 from privet.trust import statement
 from privet.trust.central import Central
@@ -23,7 +23,8 @@ LedgerLike = Ledger | str | Path | None
 
 
 class Session:
-    """``test_delta`` is what noisy tests of stability may use, beside ``delta``."""
+    """``test_delta`` is what noisy tests of stability may use, beside ``delta``; ``accounting`` is
+    how a cap counts that this run makes."""
 
     def __init__(
         self,
@@ -34,12 +35,13 @@ class Session:
         epsilon: Number,
         delta: Number,
         test_delta: Number = 0,
+        accounting: Accounting,
         method: str,
     ) -> None:
         without_privacy(data, schema)  # holds the header against the schema; reads no row
         self._data, self._schema, self._book = data, schema, opened(ledger)
         self._budget = {"epsilon": epsilon, "delta": delta, "test_delta": test_delta}
-        self._method = method
+        self._method, self._accounting = method, accounting
         self._begun: Run | None = None
 
     @property
@@ -56,7 +58,9 @@ class Session:
         nothing reserved or somebody who gives it back."""
         name, unit = self._schema.name, self._schema.unit
         try:
-            self._begun = self._book.begin(name, method=self._method, unit=unit, **self._budget)
+            self._begun = self._book.begin(
+                name, method=self._method, unit=unit, accounting=self._accounting, **self._budget
+            )
             return self
         except BaseException:
             if self._begun is not None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from privet.privacy.ledger.account import Account
 from privet.privacy.ledger.book import Run
-from privet.privacy.ledger.conversion import Currency, epsilon_of, total_delta
+from privet.privacy.ledger.conversion import Currency, total_delta
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ def of_run(run: Run, account: Account, *, durable: bool) -> Statement:
         delta=run.promised_delta,
         currency=run.currency,
         spent=run.spent,
-        spent_epsilon=epsilon_of(run.spent, run.delta) if run.spent else 0.0,
+        spent_epsilon=run.spent_epsilon,
         spent_delta=total_delta(run.delta, tested),
         spent_test_delta=total_delta(0.0, tested),
         charges=tuple(

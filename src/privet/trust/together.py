@@ -18,7 +18,8 @@ from typing import NoReturn
 import numpy as np
 
 from privet.errors import MethodError, StudyError
-from privet.privacy.mechanisms import GaussianShare, gaussian_variance
+from privet.privacy.laws import gaussian_variance
+from privet.privacy.mechanisms import GaussianShare
 from privet.privacy.queries.base import Conditional, Query, Release
 from privet.privacy.together.lock import Lock
 from privet.privacy.together.wire import UNIT, Answer, Ask, Place, Question, Words

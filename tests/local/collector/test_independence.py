@@ -1,6 +1,6 @@
 """Tests on reports hold their level, find what is there, and say when they cannot know.
 
-Sizes are measured on 2,000 collections of reports whose counts are drawn from their law.
+Sizes are measured on 1,000 collections of reports whose counts are drawn from their law.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from privet.local.collector.laws import BlockLaw
 from privet.local.collector.tables import LocalEvidence
 from tests.helpers.reports import Floats, releases, schema_of, sized, stack
 
-COLLECTIONS = 2_000
+COLLECTIONS = 1_000
 SIZES = (2, 3, 2, 3)  # of u, v, x, y: u --> x, u --> y, and v by itself
 QUESTIONS = {0: [[1, 2], [1, 3]], 1: [[2, 3, 0]], 2: [[2, 3, 0, 1]]}
 

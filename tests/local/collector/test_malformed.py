@@ -26,7 +26,7 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 SIZES = (2, 3, 2, 4)
-PEOPLE = 400
+PEOPLE = 200
 NAMES = ("planned-block", "parity", "component-wise", "geometric-combined")
 ODD = [
     "",
@@ -243,7 +243,7 @@ def test_damaged_parquet_files(name: str, packed: str, tmp_path: Path) -> None:
     pq.write_table(pa.table(columns), path, compression=packed)
     whole, draw = path.read_bytes(), random.Random(7)
     outcomes = Counter[str]()
-    for at in range(40):
+    for at in range(24):
         data = bytearray(whole)
         if at % 2:
             data = data[: draw.randrange(4, len(data))]
@@ -258,7 +258,7 @@ def test_damaged_parquet_files(name: str, packed: str, tmp_path: Path) -> None:
         else:
             assert sum(query.people) + query.left_out.total == PEOPLE
             outcomes["counted"] += 1
-    assert outcomes["refused"] >= 20
+    assert outcomes["refused"] >= 12
 
 
 @pytest.mark.parametrize(

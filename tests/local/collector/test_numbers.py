@@ -1,7 +1,7 @@
 """Tests on reports of numbers hold their level, and find what is there.
 
 u --> x, u --> y, v by itself, all standard normal; cuts need not be medians. Sizes are measured on
-2,000 collections of reports whose counts are drawn from their law.
+1,000 collections of reports whose counts are drawn from their law.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from privet.local.device.blocks import GRID, make
 from privet.schema.model import Column, Schema
 from tests.helpers.reports import Floats, shares, shown, sized, tallies
 
-COLLECTIONS = 2_000
+COLLECTIONS = 1_000
 QUESTIONS = {0: [[1, 2], [1, 3]], 1: [[2, 3, 0]], 2: [[2, 3, 0, 1]]}
 PATHS = np.array([0.0, 0.0, 0.7, -0.6])  # of u to itself (below), v, x and y
 

@@ -1,7 +1,7 @@
 """Every test on reports holds its level where shares are skewed, for every protocol.
 
 u --> x, u --> y, and v by itself; of u one person in ten has the second level, of v one in twenty
-the third, and x and y are skewed given u. 2,000 collections of reports, their counts drawn from
+the third, and x and y are skewed given u. 1,000 collections of reports, their counts drawn from
 their law; a size that is right fails once in a million (``reports.sized``).
 """
 
@@ -21,7 +21,7 @@ from privet.local.collector.minimum_chi2 import minimum_chi2
 from privet.local.collector.tables import LocalEvidence
 from tests.helpers.reports import Floats, releases, schema_of, shares, shown, sized, stack, tallies
 
-COLLECTIONS = 2_000
+COLLECTIONS = 1_000
 SIZES = (2, 3, 2, 3)  # of u, v, x, y
 QUESTIONS = {0: [[1, 2], [1, 3]], 1: [[2, 3, 0]], 2: [[2, 3, 0, 1]]}
 

@@ -18,8 +18,9 @@ from privet.evidence.whole_table import _margins, interactions
 from privet.methods import catalogue
 from privet.methods.options import Settings
 from privet.networks import load
+from privet.privacy.laws import laplace_variance
 from privet.privacy.ledger.book import Ledger
-from privet.privacy.mechanisms import Exact, laplace_variance
+from privet.privacy.mechanisms import Exact
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.tables import Components, Tables
 from privet.privacy.vault import Vault

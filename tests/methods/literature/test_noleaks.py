@@ -92,9 +92,9 @@ def test_a_run_spends_its_budget_and_no_more(method: str) -> None:
     """Every charge is listed: for the places of the columns, second moments, each gradient."""
     told = found(numbers(500), schema_of(), method, epsilon=1.0, steps=4).certificate
     costs = [query["cost"] for query in told["queries"]]
-    rho = float(rho_for(1.0, 1e-6))
+    rho = float(rho_for(1.0, 1e-6, "gdp"))
     assert len(costs) == 6 and sum(costs) == pytest.approx(rho, rel=1e-9)
-    assert Fraction(told["spent"]["rho_exact"]) <= rho_for(1.0, 1e-6)
+    assert Fraction(told["spent"]["rho_exact"]) <= rho_for(1.0, 1e-6, "gdp")
     assert costs[:2] == pytest.approx([rho / 10, rho / 2], rel=1e-9)
     later = costs[2:]
     if method == "noleaks":

@@ -22,8 +22,8 @@ from privet.methods import catalogue
 from privet.methods.literature import priv_pc_star
 from privet.methods.options import Settings
 from privet.networks import LinearGaussian
+from privet.privacy.laws import laplace_variance
 from privet.privacy.ledger.book import Ledger
-from privet.privacy.mechanisms import laplace_variance
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.box_moments import GRID, BoxMoments, matrix
 from privet.privacy.vault import Vault

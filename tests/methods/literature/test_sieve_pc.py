@@ -271,8 +271,8 @@ def budgets(curator: Central, cap: int) -> tuple[Fraction, int, int]:
     """Epsilon, positives and number of the sieves of a run."""
     share = 1 - MARGINS
     if curator.pure:
-        return curator._epsilon(share, 2), cap, 1
-    return curator._epsilon(share / cap, 2), 1, cap
+        return curator._epsilon(share), cap, 1
+    return curator._epsilon(share / cap), 1, cap
 
 
 @FORMS

@@ -357,7 +357,8 @@ def test_both_readers_give_every_cell_the_same_meaning(policy: str, chunks: int)
     array = pyarrow.array(texts)
     step = -(-len(texts) // chunks)
     parts = [array.slice(at, step).dictionary_encode() for at in range(0, len(texts), step)]
-    data = {f"t{i}": pyarrow.chunked_array(parts) for i in range(len(LEVEL_SETS))}
+    coded = pyarrow.chunked_array(parts)  # every second column of texts, the others are lists
+    data = {f"t{i}": coded if i % 2 else texts for i in range(len(LEVEL_SETS))}
     data |= {f"x{i}": kind for i, kind in enumerate(kinds)}
     plainest: dict[str, Any] = {} if policy == "default" else {"missing": "level"}
 
@@ -398,7 +399,7 @@ def test_both_readers_agree_on_many_levels_cuts_and_declared_values() -> None:
     assert one == other and len(one[1]) == 1000
 
 
-def test_a_plain_table_in_memory_needs_no_database(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plain_table_needs_no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Starting one takes longer than a whole search; a table with one odd column still has it."""
     pyarrow = pytest.importorskip("pyarrow")
     started = []
@@ -409,6 +410,9 @@ def test_a_plain_table_in_memory_needs_no_database(monkeypatch: pytest.MonkeyPat
     texts = pyarrow.array(["no", "yes", " yes"]).dictionary_encode()
     table = {"a": pyarrow.chunked_array([texts]), "x": np.array([1.0, 3.0, 9.0])}
     assert codes(table, schema) == [(0, 0), (1, 1), (1, 2)] and not started
+    assert codes(table | {"a": ["no", "yes", " yes"]}, schema) == codes(table, schema)
+    (tmp_path / "t.csv").write_text("a\nno\n yes\n")
+    assert codes(tmp_path / "t.csv", schema_of(categorical("a"))) == [(0,), (1,)] and not started
     assert codes({**table, "x": ["1", "3", "9"]}, schema) == codes(table, schema) and started
 
 

@@ -57,7 +57,7 @@ def least_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
 def test_rho_is_safe_and_within_a_billionth_of_the_best(epsilon: str, delta: str) -> None:
     eps, dlt = Fraction(epsilon), Fraction(delta)
     allowed = Decimal(dlt.numerator) / dlt.denominator
-    rho = rho_for(eps, dlt)
+    rho = rho_for(eps, dlt, "zcdp")
     assert least_delta(rho, eps) <= allowed
     assert least_delta(rho * (1 + Fraction(1, 10**9)), eps) > allowed
 
@@ -67,28 +67,30 @@ def test_rho_is_safe_and_within_a_billionth_of_the_best(epsilon: str, delta: str
 def test_epsilon_is_safe_and_within_a_billionth_of_the_best(rho: str, delta: str) -> None:
     dlt = Fraction(delta)
     allowed = Decimal(dlt.numerator) / dlt.denominator
-    epsilon = Fraction(epsilon_for(Fraction(rho), dlt))
+    epsilon = Fraction(epsilon_for(Fraction(rho), dlt, "zcdp"))
     assert least_delta(Fraction(rho), epsilon) <= allowed
     if epsilon > 0:  # a large delta alone can cover a small rho
         assert least_delta(Fraction(rho), epsilon * (1 - Fraction(1, 10**9))) > allowed
 
 
 def test_known_value() -> None:
-    assert epsilon_for(Fraction(1, 32), 1e-6) == pytest.approx(1.1429, abs=5e-5)  # as OpenDP says
+    assert epsilon_for(Fraction(1, 32), 1e-6, "zcdp") == pytest.approx(
+        1.1429, abs=5e-5
+    )  # as OpenDP says
 
 
 def test_tighter_than_the_textbook_formula() -> None:
     for rho in (0.001, 0.02, 0.5, 4.0):
         textbook = rho + 2 * math.sqrt(rho * math.log(1e6))
-        assert epsilon_for(Fraction(rho), 1e-6) < 0.97 * textbook
+        assert epsilon_for(Fraction(rho), 1e-6, "zcdp") < 0.97 * textbook
 
 
 @settings(max_examples=150)
 @given(EPSILONS, DELTAS)
 def test_there_and_back_never_exceeds_epsilon(epsilon: float, delta: float) -> None:
-    rho = rho_for(epsilon, delta)
+    rho = rho_for(epsilon, delta, "zcdp")
     assert rho > 0
-    assert epsilon * (1 - 1e-6) <= epsilon_for(rho, delta) <= epsilon
+    assert epsilon * (1 - 1e-6) <= epsilon_for(rho, delta, "zcdp") <= epsilon
 
 
 @settings(max_examples=100)
@@ -96,25 +98,29 @@ def test_there_and_back_never_exceeds_epsilon(epsilon: float, delta: float) -> N
 def test_more_epsilon_and_more_delta_buy_more(e1: float, e2: float, d1: float, d2: float) -> None:
     low, high = sorted((e1, e2))
     small, large = sorted((d1, d2))
-    assert rho_for(low, small) <= rho_for(high, large)
-    rho = rho_for(low, small)
-    assert epsilon_for(rho, large) <= epsilon_for(rho, small) <= epsilon_for(2 * rho, small)
+    assert rho_for(low, small, "zcdp") <= rho_for(high, large, "zcdp")
+    rho = rho_for(low, small, "zcdp")
+    assert (
+        epsilon_for(rho, large, "zcdp")
+        <= epsilon_for(rho, small, "zcdp")
+        <= epsilon_for(2 * rho, small, "zcdp")
+    )
 
 
 def test_the_extremes_of_the_allowed_range() -> None:
     for epsilon in (1e-12, 1e12):
         for delta in (1e-300, 0.5, 1 - 1e-9):
-            rho = rho_for(epsilon, delta)
-            assert rho > 0 and epsilon_for(rho, delta) <= epsilon
+            rho = rho_for(epsilon, delta, "zcdp")
+            assert rho > 0 and epsilon_for(rho, delta, "zcdp") <= epsilon
 
 
 def test_no_charge_is_worth_nothing_and_without_delta_rho_is_worth_no_epsilon() -> None:
-    assert epsilon_for(Fraction(0), 1e-6) == 0.0
-    assert epsilon_for(Fraction(1), 0) == math.inf
+    assert epsilon_for(Fraction(0), 1e-6, "zcdp") == 0.0
+    assert epsilon_for(Fraction(1), 0, "zcdp") == math.inf
     with pytest.raises(BudgetError):
-        epsilon_for(Fraction(-1), 1e-6)
+        epsilon_for(Fraction(-1), 1e-6, "zcdp")
     with pytest.raises(BudgetError, match="delta > 0"):
-        rho_for(1, 0)
+        rho_for(1, 0, "zcdp")
 
 
 def test_a_float_means_the_decimal_that_was_typed() -> None:
@@ -141,14 +147,26 @@ def test_bad_delta_is_refused(delta: object) -> None:
 
 
 def test_currencies() -> None:
-    assert (currency_for(Fraction(0)), currency_for(1e-9)) == ("pure", "zcdp")
-    assert budget_for(0.3, 0) == Fraction(3, 10)
-    assert budget_for(0.3, 1e-6) == rho_for(0.3, 1e-6)
-    assert epsilon_of(Fraction(3, 10), 0) == 0.3
-    assert exchange(Fraction(1, 10), "pure", "zcdp") == Fraction(1, 200)
-    assert exchange(Fraction(1, 10), "pure", "pure") == Fraction(1, 10)
-    with pytest.raises(BudgetError, match="no price"):
-        exchange(Fraction(1, 10), "zcdp", "pure")
+    assert currency_for(Fraction(0), "gdp") == "pure" and currency_for(1e-9, "gdp") == "gdp"
+    assert currency_for(1e-9, "zcdp") == "zcdp"
+    assert budget_for(0.3, 0, "gdp") == budget_for(0.3, 0, "pure") == Fraction(3, 10)
+    assert budget_for(0.3, 1e-6, "zcdp") == rho_for(0.3, 1e-6, "zcdp")
+    assert budget_for(0.3, 1e-6, "gdp") == rho_for(0.3, 1e-6, "gdp")
+    assert epsilon_of(Fraction(3, 10), 0, "gdp") == 0.3
+    assert epsilon_of(Fraction(1, 50), 1e-6, "gdp") < epsilon_of(Fraction(1, 50), 1e-6, "zcdp")
+
+
+def test_charges_in_other_currencies() -> None:
+    """From pure to GDP to zCDP there is a way, but none back."""
+    tenth = Fraction(1, 10)
+    assert exchange(tenth, "pure", "zcdp") == Fraction(1, 200)
+    assert exchange(tenth, "pure", "gdp") == Fraction(11, 1400)
+    for same in ("pure", "zcdp", "gdp"):
+        assert exchange(tenth, same, same) == tenth
+    assert exchange(tenth, "gdp", "zcdp") == tenth
+    for paid, into in (("zcdp", "pure"), ("gdp", "pure"), ("zcdp", "gdp")):
+        with pytest.raises(BudgetError, match="no price"):
+            exchange(tenth, paid, into)  # type: ignore[arg-type]
 
 
 @given(st.fractions(min_value=0, max_value=10**6))

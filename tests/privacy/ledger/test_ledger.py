@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +21,7 @@ from privet.errors import BudgetError, LedgerError
 from privet.privacy.ledger import store as ledger_file
 from privet.privacy.ledger.account import Account
 from privet.privacy.ledger.book import Ledger, Run
-from privet.privacy.ledger.conversion import Number, budget_for, rho_for
+from privet.privacy.ledger.conversion import Accounting, Number, budget_for, rho_for
 from privet.privacy.ledger.store import default_path
 from tests.helpers.patience import PATIENCE
 
@@ -133,11 +134,12 @@ def test_the_charges_on_disk_decide_not_those_in_memory(book: Ledger) -> None:
 
 def test_the_first_run_sets_the_cap(book: Ledger) -> None:
     with book.begin("people", epsilon=1, delta=1e-6, method="pc", unit=UNIT) as first:
-        assert first.set_cap and first.currency == "zcdp" and first.budget == rho_for(1, 1e-6)
+        assert first.set_cap and first.currency == "gdp"
+        assert first.budget == rho_for(1, 1e-6, "gdp")
     with book.begin("people", epsilon=1, delta=1e-6, method="pc", unit=UNIT) as second:
         assert not second.set_cap
     account = people(book)
-    assert (account.epsilon, account.delta, account.currency) == (1.0, 1e-6, "zcdp")
+    assert (account.epsilon, account.delta, account.currency) == (1.0, 1e-6, "gdp")
     assert account.spent == 0 and account.left_epsilon == 1.0 and account.spent_epsilon == 0.0
 
 
@@ -156,7 +158,7 @@ def test_records(book: Ledger) -> None:
 # --- caps -------------------------------------------------------------------------------------
 
 
-def refusal(book: Ledger, **budget: float) -> str:
+def refusal(book: Ledger, **budget: Any) -> str:
     with pytest.raises(BudgetError) as caught:
         book.begin("the people", **budget, method="test", unit=UNIT)
     return str(caught.value)
@@ -238,14 +240,17 @@ def test_what_is_said_to_be_left_can_be_had(delta: float, cap: float, share: Fra
         book.begin("people", epsilon=left, delta=delta, method="test", unit=UNIT)
 
 
-def test_a_pure_run_on_a_zcdp_cap_is_charged_half_its_squares(book: Ledger) -> None:
-    book.create("people", epsilon=5, delta=1e-6)
+@pytest.mark.parametrize(("accounting", "rate"), [("zcdp", "1/2"), ("gdp", "11/14")])
+def test_a_pure_run_on_a_cap_with_a_delta_is_charged_for_its_squares(
+    book: Ledger, accounting: Accounting, rate: str
+) -> None:
+    book.create("people", epsilon=5, delta=1e-6, accounting=accounting)
     with pure(book, 0.2) as run:
         assert run.currency == "pure"
-        assert people(book).spent == Fraction(1, 50)  # 0.2^2 / 2 reserved
+        assert people(book).spent == Fraction(rate) / 25  # of 0.2^2, reserved
         run.spend(TENTH, what="one")
         run.spend(TENTH, what="two")
-    assert people(book).spent == Fraction(1, 100)  # 2 x 0.1^2 / 2 spent
+    assert people(book).spent == Fraction(rate) / 50  # of 2 x 0.1^2, spent
 
 
 def test_a_cap_can_be_raised_only(book: Ledger) -> None:
@@ -258,7 +263,7 @@ def test_a_cap_can_be_raised_only(book: Ledger) -> None:
     book.grant("people", epsilon=2)
     assert (people(book).epsilon, people(book).delta) == (2.0, 1e-6)
     book.grant("people", epsilon=2, delta=1e-5)
-    assert people(book).cap == budget_for(2, 1e-5)
+    assert people(book).cap == budget_for(2, 1e-5, "gdp")
 
 
 def test_a_grant_must_cover_what_is_spent_in_its_currency(book: Ledger) -> None:

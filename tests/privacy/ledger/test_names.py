@@ -146,7 +146,7 @@ def check(book: Ledger) -> None:
     ]
     assert [run.state for run in clinic.runs] == ["closed", "closed", "open"]
     assert clinic.spent == Fraction(1, 200) + Fraction(1, 400) + clinic.runs[2].reserved
-    assert clinic.left == rho_for(1, 1e-6) - clinic.spent and clinic.test_delta_left == 0
+    assert clinic.left == rho_for(1, 1e-6, "zcdp") - clinic.spent and clinic.test_delta_left == 0
     assert harbour.left == Fraction(7, 8)
     for name in ("clinic", "Clinic", "cl\u00adinic", "CLINIC"):
         assert book.account(name) == clinic
@@ -231,7 +231,7 @@ def test_processes_that_open_an_old_file_at_once_spend_one_budget(old: Path) -> 
     said = [process.communicate(timeout=PATIENCE)[0].strip() for process in processes]
     account = Ledger(old).account("clinic")
     assert account is not None and account.spent <= account.cap
-    room = (account.cap - Fraction(3, 400) - account.runs[2].reserved) // rho_for(0.5, 1e-6)
+    room = (account.cap - Fraction(3, 400) - account.runs[2].reserved) // rho_for(0.5, 1e-6, "zcdp")
     assert said.count("taken") == room and len(account.runs) == 3 + room
 
 
@@ -243,6 +243,7 @@ def two_names(
     with sqlite3.connect(path) as db:
         db.execute("DELETE FROM caps")
         db.execute("ALTER TABLE caps DROP COLUMN people")
+        db.execute("ALTER TABLE caps DROP COLUMN accounting")
         for name, (epsilon, delta), unit in zip("aA", caps, units, strict=True):
             db.execute("INSERT INTO caps VALUES (?, ?, ?, ?, '0')", (name, epsilon, delta, unit))
             run = (name, name, "2026", "m", epsilon, delta, epsilon, "closed", "0")

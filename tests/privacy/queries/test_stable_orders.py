@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import combinations, combinations_with_replacement, product
 
 import numpy as np
@@ -27,6 +28,7 @@ MODEL = Anm(x="x", y="y", ridge=30.0, key=bytes(range(32)))
 CAUSES, MOST_PAIRS = (0, 1), 4
 
 
+@cache
 def schema_for(test_rows: int) -> Schema:
     columns = tuple(Column(name=name, kind="numeric", bounds=(-1, 1)) for name in "xy")
     return Schema(
@@ -80,11 +82,12 @@ def worst(protect: str, pairs: int, really: int) -> tuple[int, int]:
     values, known, moved, most = range(5), dict[Sample, int](), 0, 0
 
     def distance(sample: Sample) -> int:
+        sample = tuple(sorted(sample))  # in what order rows stand is no matter
         if sample not in known:
             known[sample] = evaluated(query, halves(sample), len(sample))
         return known[sample]
 
-    for sample in product(product(CAUSES, values), repeat=3):
+    for sample in combinations_with_replacement(product(CAUSES, values), 3):
         for after in trained(sample, really):
             moved = max(moved, abs(distance(sample) - distance(after)))
             if distance(sample) >= 1:
@@ -157,7 +160,7 @@ def neighbours(base: tuple[int, ...], span: int, eta: int) -> Iterator[tuple[int
 
 @pytest.mark.parametrize(
     ("size", "span", "eta", "width"),
-    [(5, 4, 0, 2.0), (8, 2, 0, 0.5), (8, 2, 0, 2.0), (5, 6, 1, 4.0), (8, 2, 1, 6.0)],
+    [(5, 4, 0, 2.0), (8, 2, 0, 0.5), (8, 2, 0, 2.0), (5, 5, 1, 4.0), (8, 2, 1, 6.0)],
 )
 def test_ranges_on_every_small_sample(
     size: int, span: int, eta: int, width: float, given: pytest.MonkeyPatch

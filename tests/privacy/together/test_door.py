@@ -139,7 +139,7 @@ def test_one_run_however_often_it_is_entered(study: Study) -> None:
     account = study.ledger(A).account(f"people of {A}")
     assert account is not None and len(account.runs) == 1
     assert (
-        study.refusal(A, study.signed("ask", ask_for(study.lock, attempt=9, rho=0.023))) == "budget"
+        study.refusal(A, study.signed("ask", ask_for(study.lock, attempt=9, rho=0.027))) == "budget"
     )
 
 

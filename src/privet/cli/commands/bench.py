@@ -43,6 +43,7 @@ def add(parsers: Subparsers) -> None:
     central.set_defaults(run=run_central)
     _add_pairs(actions)
     _add_local(actions)
+    _add_federated(actions)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -103,6 +104,70 @@ def _add_local(actions: Subparsers) -> None:
     local.add_argument("--rows", type=int, default=100_000, metavar="N", help="default 100000")
     _add_common(local)
     local.set_defaults(run=run_local)
+
+
+def _add_federated(actions: Subparsers) -> None:
+    parser = command(
+        actions, "federated", "one graph from several sites: PERI, its rivals and our own ways"
+    )
+    for option, example in (
+        ("--tables", "synthetic,unlike,many,noise,cytometry,private"),
+        ("--columns", "5,10"),
+        ("--sites", "3,5"),
+        ("--shares", "0.2,1"),
+        ("--noises", "1,10"),
+        ("--networks", "asia,sachs"),
+        ("--differ", "none,all"),
+    ):
+        parser.add_argument(option, metavar="A,B,...", help=f"such as {example}")
+    for option, usual, what in (
+        ("--rows", 5000, "of each site, on random graphs"),
+        ("--many", 100, "sites of asia and waste"),
+        ("--many-rows", 1000, "of each of these"),
+        ("--many-runs", 3, "with so many sites"),
+        ("--private-sites", 5, "with privacy"),
+        ("--private-rows", 20_000, "of each of these"),
+        ("--runs", 5, "of everything else"),
+    ):
+        parser.add_argument(option, type=int, default=usual, metavar="N", help=f"{what} ({usual})")
+    parser.add_argument("--epsilon", type=float, default=1.0, metavar="E", help="of a site (1)")
+    parser.add_argument(
+        "--sachs", metavar="DIR", help="where `privet datasets fetch` has put sachs-cytometry"
+    )
+    _add_common(parser)
+    parser.set_defaults(run=run_federated)
+
+
+def run_federated(args: argparse.Namespace) -> None:
+    from privet.bench import federated
+
+    _check_processes(args)
+    usual = federated.Grid
+    grid = usual(
+        tables=_list(args.tables, usual.tables),
+        columns=_wholes("--columns", args.columns, usual.columns),
+        sites=_wholes("--sites", args.sites, usual.sites),
+        rows=args.rows,
+        many=args.many,
+        many_rows=args.many_rows,
+        many_runs=args.many_runs,
+        shares=_numbers("--shares", args.shares, usual.shares),
+        noises=_numbers("--noises", args.noises, usual.noises),
+        networks=_list(args.networks, usual.networks),
+        differ=_list(args.differ, usual.differ),
+        private_sites=args.private_sites,
+        private_rows=args.private_rows,
+        epsilon=args.epsilon,
+        runs=args.runs,
+        folder=args.sachs,
+    )
+    with _progress(args) as on_done:
+        found = federated.run(grid, args.output, processes=args.processes, on_done=on_done)
+    _print_files(args, federated.publish(grid, found, args.output))
+
+
+def _wholes(option: str, text: str | None, usual: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(number) for number in _numbers(option, text, usual))
 
 
 def run_local(args: argparse.Namespace) -> None:

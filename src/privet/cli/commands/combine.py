@@ -52,6 +52,9 @@ def add(parsers: Subparsers) -> None:
     search.add_argument("--methods", metavar="A,B,…", help="several, and where they agree")
     for option in OPTIONS:
         add_option(search, option)
+    search.add_argument(
+        "--use-differences", action="store_true", help="arrows from what differs between sites"
+    )
     add_output(parser)
     parser.set_defaults(run=run)
 
@@ -83,9 +86,13 @@ def _ask(args: argparse.Namespace, on_step: OnStep) -> Discovery:
     asked = {option.name: getattr(args, option.name) for option in OPTIONS}
     asked |= {"method": methods_of(args), "on_step": on_step}
     if args.study is None:
-        return combine(*args.evidence, schema=args.schema, **asked)
-    if args.schema is not None:
-        raise StudyError("the lock of a study has its own schema; leave --schema away")
+        differences = args.use_differences
+        return combine(*args.evidence, schema=args.schema, use_differences=differences, **asked)
+    if args.schema is not None or args.use_differences:
+        raise StudyError(
+            "the lock of a study has its own schema, and a sum does not tell sites apart; leave "
+            "--schema and --use-differences away"
+        )
     return combine_study(args.evidence, args.study, **asked)
 
 

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from privet.cli.commands import study
+from privet.cli.commands import federate_rival, study
 from privet.cli.commands.simulate import add_sites
 from privet.cli.results import progress
 from privet.cli.show import (
@@ -59,6 +59,7 @@ def add(parsers: Subparsers) -> None:
     add_json(played)
     played.add_argument("--quiet", action="store_true", help="print nothing but errors")
     played.set_defaults(run=run)
+    federate_rival.add(actions)
 
 
 def run(args: argparse.Namespace) -> None:

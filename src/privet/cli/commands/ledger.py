@@ -43,6 +43,12 @@ def add(parsers: Subparsers) -> None:
         )
         add_ledger(action)
         action.set_defaults(run=run)
+    create.add_argument(
+        "--accounting",
+        choices=("gdp", "zcdp"),
+        default="gdp",
+        help="how runs with a delta are counted, for good (gdp; zcdp for selections and sieves)",
+    )
     create.set_defaults(delta=1e-6, test_delta=0.0)
 
 
@@ -50,7 +56,13 @@ def run_create(args: argparse.Namespace) -> None:
     from privet.privacy.ledger.book import Ledger
 
     book = Ledger(args.ledger)
-    book.create(args.name, epsilon=args.epsilon, delta=args.delta, test_delta=args.test_delta)
+    book.create(
+        args.name,
+        epsilon=args.epsilon,
+        delta=args.delta,
+        test_delta=args.test_delta,
+        accounting=args.accounting,
+    )
     _print_accounts((_account(book.account(args.name)),))
 
 
@@ -120,7 +132,10 @@ def _amounts(account: Account) -> tuple[float, float]:
 
 
 def _print_runs(account: Account) -> None:
+    from privet.privacy.ledger.conversion import NAMES, UNITS
+
     out = console()
+    out.print(f"Accounting: {NAMES[account.currency]}.", soft_wrap=True)
     if account.unit is not None:
         out.print(f"The promise is to each person by: {account.unit}.", soft_wrap=True)
     if account.test_delta:
@@ -130,7 +145,7 @@ def _print_runs(account: Account) -> None:
             soft_wrap=True,
         )
     for run in account.runs:
-        unit = "rho" if run.currency == "zcdp" else "epsilon"
+        unit = UNITS[run.currency]
         out.print(
             printable(
                 f"run {run.id}: {run.when}, {run.method}, epsilon {run.epsilon:g}, delta "
@@ -155,6 +170,7 @@ def _facts(account: Account) -> dict[str, Any]:
         "delta": account.promised_delta,
         "test_delta": float(account.test_delta),
         "test_delta_left": float(account.test_delta_left),
+        "accounting": account.currency,
         "unit": account.unit,
         "people": account.people,
         "spent_epsilon": None if account.beyond_price else account.spent_epsilon,
@@ -164,6 +180,8 @@ def _facts(account: Account) -> dict[str, Any]:
 
 
 def _run_facts(run: RunRecord) -> dict[str, Any]:
+    from privet.privacy.ledger.conversion import UNITS
+
     return {
         "id": run.id,
         "when": run.when,
@@ -172,7 +190,7 @@ def _run_facts(run: RunRecord) -> dict[str, Any]:
         "delta": run.promised_delta,
         "test_delta": float(run.test_delta),
         "state": run.state,
-        "currency": "rho" if run.currency == "zcdp" else "epsilon",
+        "currency": UNITS[run.currency],
         "queries": [
             {"what": e.what, "cost": float(e.cost), "test_delta": float(e.test_delta)}
             for e in run.entries

@@ -232,6 +232,7 @@ METHODS = (
         kinds=frozenset({"categorical", "ordinal", "numeric"}),
         private=True,
         needs_delta=False,
+        accounting="zcdp",
         cite="PrivPC of Xu, Yuan, Wu 2017; McSherry, Talwar 2007",
         evidence="decisions",
         check=check,

@@ -49,6 +49,7 @@ METHODS = (
         measure=tables.measure_whole,
         search=search,
         delta=no_delta,
+        accounting="zcdp",
         published=Published(measure=published.measure, why=published.WHY),
     ),
 )

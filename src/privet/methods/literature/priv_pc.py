@@ -64,6 +64,7 @@ METHODS = (
         kinds=frozenset({"categorical", "ordinal", "numeric"}),
         private=True,
         needs_delta=False,
+        accounting="zcdp",
         cite="Priv-PC in Wang, Pang, Song 2020",
         evidence="decisions",
         check=sequential.check,

@@ -134,6 +134,7 @@ METHODS = (
         measure=measure,
         search=search,
         delta=no_delta,
+        accounting="zcdp",
         published=Published(measure=published.measure, why=published.WHY),
     ),
 )

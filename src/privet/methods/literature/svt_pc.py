@@ -46,6 +46,7 @@ METHODS = (
         kinds=frozenset({"categorical", "ordinal", "numeric"}),
         private=True,
         needs_delta=False,
+        accounting="zcdp",
         cite="SVT-PC in Wang, Pang, Song 2020; Lyu, Su, Li 2017",
         evidence="decisions",
         check=sequential.check,

@@ -14,6 +14,7 @@ grows as rows times columns cubed: about a second for 10,000 rows of 20 columns.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import log, pi
@@ -23,6 +24,7 @@ import numpy as np
 
 from privet.arrays import Bools, Floats, Integers
 from privet.errors import SchemaError
+from privet.graph.knowledge import Knowledge
 from privet.privacy.queries.base import Release, Rows, Unbounded, codec
 from privet.schema.model import Schema
 
@@ -85,7 +87,8 @@ class CausalOrder(Unbounded):
             for group in groups
         ]
         order = causal_order(
-            [group for group in groups if len(group) >= FEWEST_ROWS], _precedence(self, schema)
+            [group for group in groups if len(group) >= FEWEST_ROWS],
+            precedence(self.columns, schema.knowledge),
         )
         return np.array([*order, *chain(*found)], dtype=np.int64)
 
@@ -134,24 +137,24 @@ def causal_order(groups: list[Floats], precedes: tuple[Bools, ...]) -> list[int]
     ``precedes``: matrices A with A[i, j] where i must come before j; where they cannot all be
     kept, the last ones give way.
     """
-    left = [_standardised(group) for group in groups]
+    left = [standardised(group) for group in groups]
     share = [len(group) / sum(map(len, groups)) for group in groups]
     order: list[int] = []
     waiting = np.arange(len(precedes[0]))
     while len(waiting):
-        eligible = _first(waiting, precedes)
+        eligible = first(waiting, precedes)
         doubt = np.zeros(len(waiting))
         if eligible.sum() > 1:
             for group, weight in zip(left, share, strict=True):
-                doubt += weight * (np.minimum(_ratios(group), 0.0) ** 2).sum(axis=1)
+                doubt += weight * doubts(group)
         at = int(np.where(eligible, doubt, np.inf).argmin())
         order.append(int(waiting[at]))
         waiting = np.delete(waiting, at)
-        left = [_without(group, at) for group in left]
+        left = [without(group, at) for group in left]
     return order
 
 
-def _first(waiting: Integers, precedes: tuple[Bools, ...]) -> Bools:
+def first(waiting: Integers, precedes: tuple[Bools, ...]) -> Bools:
     """Which of the waiting may come next."""
     eligible = np.ones(len(waiting), dtype=bool)
     for matrix in precedes:
@@ -160,13 +163,17 @@ def _first(waiting: Integers, precedes: tuple[Bools, ...]) -> Bools:
     return eligible
 
 
-def _precedence(query: CausalOrder, schema: Schema) -> tuple[Bools, ...]:
+def precedence(columns: Sequence[str], known: Knowledge) -> tuple[Bools, ...]:
     """Required causes before effects, and earlier tiers before later ones."""
-    known = schema.knowledge
     tiers = {name: float(at) for at, names in enumerate(known.tiers) for name in names}
-    tier = np.array([tiers.get(name, np.nan) for name in query.columns])
-    required = np.array([[known.must(a, b) for b in query.columns] for a in query.columns])
+    tier = np.array([tiers.get(name, np.nan) for name in columns])
+    required = np.array([[known.must(a, b) for b in columns] for a in columns])
     return required, tier[:, None] < tier[None, :]
+
+
+def doubts(x: Floats) -> Floats:
+    """How little each of these standardised columns looks like a cause of the others."""
+    return np.asarray((np.minimum(_ratios(x), 0.0) ** 2).sum(axis=1))
 
 
 def _ratios(x: Floats) -> Floats:
@@ -196,13 +203,13 @@ def _entropies(x: Floats, j: int, r: Floats, left: Floats) -> Floats:
     return np.asarray((1 + log(2 * pi)) / 2 - K1 * flat**2 - K2 * (odd / len(x)) ** 2)
 
 
-def _without(x: Floats, at: int) -> Floats:
+def without(x: Floats, at: int) -> Floats:
     """The residuals of the other columns on one, standardised."""
     others = np.delete(x, at, axis=1)
-    return _standardised(others - np.outer(x[:, at], x[:, at] @ others / len(x)))
+    return standardised(others - np.outer(x[:, at], x[:, at] @ others / len(x)))
 
 
-def _standardised(x: Floats) -> Floats:
+def standardised(x: Floats) -> Floats:
     x = x - x.mean(axis=0)
     deviation = np.sqrt((x**2).mean(axis=0))
     return np.asarray(x / np.where(deviation > 0, deviation, 1.0))
@@ -211,5 +218,5 @@ def _standardised(x: Floats) -> Floats:
 def _correlation(x: Floats) -> Floats:
     if len(x) < FEWEST_ROWS:
         return np.eye(x.shape[1])
-    z = _standardised(x)
+    z = standardised(x)
     return np.asarray(z.T @ z / len(z))

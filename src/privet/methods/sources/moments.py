@@ -14,7 +14,7 @@ filter enforces (``proofs/filter.md``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import comb
 
@@ -43,6 +43,7 @@ from privet.privacy.queries.base import Release
 from privet.privacy.queries.moments import Locations
 from privet.schema.model import Schema
 from privet.scores import gaussian
+from privet.search.protocols import Judge
 from privet.trust.curator import Curator
 
 MOST_COLUMNS = 400
@@ -98,7 +99,12 @@ def _on_sites(sites: tuple[MomentEvidence, ...], settings: Settings, search: Sea
     def stack(count: int, rng: np.random.Generator) -> JointMomentJudge:
         return JointMomentJudge(tuple(site.replicas(count, rng) for site in sites), alpha)
 
-    return on_tests(JointMomentJudge(sites, alpha), stack, size)
+    return on_tests(JointMomentJudge(sites, alpha), stack, size, _of_each)
+
+
+def _of_each(judge: Judge) -> Sequence[Judge]:
+    """The judges of the sites that a joint one asks."""
+    return judge.judges if isinstance(judge, JointMomentJudge) else (judge,)
 
 
 def _on(evidence: MomentEvidence, settings: Settings) -> Basis:
@@ -133,7 +139,7 @@ SOURCE = Source(
     kinds=NUMERIC,
     private=True,
     needs_delta=True,
-    gives=TESTS_AND_SCORES | {"weights"},
+    gives=TESTS_AND_SCORES | {"weights", "sites"},
     check=lambda schema, settings, _search: check(schema, settings),
     measure_for=lambda _search: measure,
     basis=basis,

@@ -17,6 +17,7 @@ adaptive composition of at most the run's budget, which the ledger's filter enfo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 from math import comb
@@ -213,7 +214,12 @@ def basis(
     def stack(count: int, rng: np.random.Generator) -> Judge:
         return judge(tuple(table_replicas(site, count, rng) for site in sites))
 
-    return on_tests(judge(sites), stack, size)
+    return on_tests(judge(sites), stack, size, _of_each)
+
+
+def _of_each(judge: Judge) -> Sequence[Judge]:
+    """The judges of the sites that a joint one asks."""
+    return judge.judges if isinstance(judge, JointTableJudge) else (judge,)
 
 
 SOURCE = Source(
@@ -222,7 +228,7 @@ SOURCE = Source(
     evidence="tables",
     kinds=ALL_KINDS,
     private=True,
-    gives=TESTS_AND_SCORES,
+    gives=TESTS_AND_SCORES | {"sites"},
     check=lambda schema, settings, _search: check(schema, settings),
     measure_for=lambda _search: measure,
     basis=basis,

@@ -312,6 +312,7 @@ WAYS = (
         cite=CITE,
         private=True,
         needs_rows=True,
+        accounting="zcdp",
         evidence="quartiles of residuals",
         check=check_quartiles,
         measure=measure_quartiles,

@@ -1,7 +1,7 @@
-"""From cells to codes without SQL: categories that come as few different texts, and numbers.
+"""From cells to codes without SQL: categories that come as texts, and numbers that come as numbers.
 
-Tables in memory often hold nothing else. Starting a DuckDB for them costs more than the whole of
-a search, and handing every cell to it as a text more than counting them. Which blocks are plain
+Most tables hold nothing else. Starting a DuckDB for them costs more than the whole of a search,
+and handing every cell to it as a text more than counting them. Which blocks are plain
 follows from the types of their columns; what a cell means is the same as in ``encode.py``, which
 reads all others (``tests/privacy/engines/test_engines.py`` holds the two against each other).
 """
@@ -27,9 +27,8 @@ def is_plain(columns: Sequence[Column], cells: Sequence[Cells]) -> bool:
 
 
 def _fits(column: Column, cells: Cells) -> bool:
-    if column.bounds is None:
-        return isinstance(cells, Coded)
-    return not isinstance(cells, Coded) and cells.dtype.kind in "iuf"
+    kind = "O" if isinstance(cells, Coded) else cells.dtype.kind
+    return kind == "O" if column.bounds is None else kind in "iuf"
 
 
 def codes(columns: Sequence[Column], cells: Sequence[Cells]) -> Arrays:
@@ -58,13 +57,15 @@ def _kept(
 def _code(column: Column, cells: Cells) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Codes, and which cells are missing."""
     wide = np.uint8 if column.cardinality <= 256 else np.uint16
-    if isinstance(cells, Coded):
+    if column.bounds is None:
+        cells = cells if isinstance(cells, Coded) else _coded(cells)
         known = spellings(column.levels)
         found = [_match(text, known) for text in cells.texts.tolist()]
         gone = np.array([code is None for code in found], dtype=bool)
         absent = missing_code(column)
         code = np.array([absent if code is None else code for code in found], dtype=wide)
         return code[cells.places], gone[cells.places]
+    assert not isinstance(cells, Coded)
     numbers = cells.astype(np.float64)
     gone = np.isnan(numbers)
     code = np.searchsorted(np.array(column.cuts), numbers, side="right").astype(wide)
@@ -72,15 +73,21 @@ def _code(column: Column, cells: Cells) -> tuple[NDArray[Any], NDArray[np.bool_]
     return code, gone
 
 
+def _coded(texts: NDArray[np.object_]) -> Coded:
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    at = np.fromiter(map(places.__getitem__, texts), dtype=np.int64, count=len(texts))
+    return Coded(np.array(list(places), dtype=object), at)
+
+
 def _match(text: str | None, known: dict[str, int]) -> int | None:
     return None if text is None else known.get(text, known.get(text.strip()))
 
 
 def _real(column: Column, cells: Cells) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    if isinstance(cells, Coded):
+    if column.bounds is None:
         code, gone = _code(column, cells)
         return code.astype(np.float64), gone
-    assert column.bounds is not None
+    assert not isinstance(cells, Coded)
     numbers = cells.astype(np.float64)
     gone = np.isnan(numbers)
     np.clip(numbers, *column.bounds, out=numbers)

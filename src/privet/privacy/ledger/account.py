@@ -13,9 +13,11 @@ from fractions import Fraction
 from privet.errors import BudgetError
 from privet.privacy.ledger.conversion import (
     SMALLEST,
+    Accounting,
     Currency,
     Number,
     budget_for,
+    check_accounting,
     check_budget,
     check_test_delta,
     currency_for,
@@ -31,23 +33,31 @@ from privet.privacy.ledger.conversion import (
 class Budget:
     """What a run asks for, or a cap: a promise of (epsilon, delta + test_delta).
 
-    ``delta`` buys the currency, and ``test_delta`` is what noisy tests may add to it.
+    ``delta`` buys the currency, which with a delta is that of the ``accounting``, and
+    ``test_delta`` is what noisy tests may add to it.
     """
 
     epsilon: Fraction
     delta: Fraction
+    accounting: Accounting
     test_delta: Fraction = Fraction(0)
 
     @staticmethod
-    def of(epsilon: Number, delta: Number, test_delta: Number = 0) -> Budget:
+    def of(
+        epsilon: Number, delta: Number, accounting: Accounting, test_delta: Number = 0
+    ) -> Budget:
         """The exact budget, or a refusal."""
         eps, dlt = check_budget(epsilon, delta)
-        return Budget(epsilon=eps, delta=dlt, test_delta=check_test_delta(test_delta, dlt))
+        check_accounting(accounting)
+        tests = check_test_delta(test_delta, dlt)
+        return Budget(epsilon=eps, delta=dlt, accounting=accounting, test_delta=tests)
 
     @staticmethod
-    def asked(epsilon: Number, delta: Number, test_delta: Number = 0) -> Budget:
+    def asked(
+        epsilon: Number, delta: Number, accounting: Accounting, test_delta: Number = 0
+    ) -> Budget:
         """``of``, if its whole delta is small enough to be a promise."""
-        budget = Budget.of(epsilon, delta, test_delta)
+        budget = Budget.of(epsilon, delta, accounting, test_delta)
         refuse_large_delta(budget.delta + budget.test_delta, budget.named_delta)
         return budget
 
@@ -57,11 +67,11 @@ class Budget:
 
     @property
     def amount(self) -> Fraction:
-        return budget_for(self.epsilon, self.delta)
+        return budget_for(self.epsilon, self.delta, self.accounting)
 
     @property
     def currency(self) -> Currency:
-        return currency_for(self.delta)
+        return currency_for(self.delta, self.accounting)
 
     def exceeds(self, other: Budget) -> bool:
         """In any of its parts. The three are caps by themselves: to trade one against another
@@ -122,7 +132,7 @@ class RunRecord:
 
     def charge(self, currency: Currency) -> Fraction:
         """What counts against the cap: the reservation of an open run, the charges of a closed
-        one. In zCDP the charges of a pure run enter one by one as epsilon^2 / 2."""
+        one. With a delta the charges of a pure run enter one by one, each as its square."""
         costs = [self.reserved] if self.state == "open" else [e.cost for e in self.entries]
         return sum((exchange(cost, self.currency, currency) for cost in costs), Fraction(0))
 
@@ -148,6 +158,10 @@ class Account:
     @property
     def delta(self) -> float:
         return float(self.budget.delta)
+
+    @property
+    def accounting(self) -> Accounting:
+        return self.budget.accounting
 
     @property
     def test_delta(self) -> Fraction:
@@ -212,9 +226,9 @@ class Account:
     def enough_for(self, asked: Budget) -> tuple[float, float, Fraction]:
         """Epsilon, delta and delta for tests of a cap that has room for such a run besides."""
         delta = max(float(asked.delta), self.delta) or self._charged_delta()
-        into = currency_for(delta)
+        into = currency_for(delta, self.accounting)
         needed = self.used(into) + exchange(asked.amount, asked.currency, into)
-        epsilon = max(sufficient_epsilon(needed, delta), self.epsilon)
+        epsilon = max(sufficient_epsilon(needed, delta, self.accounting), self.epsilon)
         return epsilon, delta, max(self.tested + asked.test_delta, self.test_delta)
 
     def _charged_delta(self) -> float:
@@ -244,7 +258,9 @@ class Account:
     @property
     def spent_epsilon(self) -> float:
         """``spent`` as epsilon at the cap's delta. The guarantee is the cap, not this figure."""
-        return math.inf if self.beyond_price else epsilon_of(self.spent, self.delta)
+        if self.beyond_price:
+            return math.inf
+        return epsilon_of(self.spent, self.delta, self.accounting)
 
     @property
     def left_epsilon(self) -> float:
@@ -254,9 +270,11 @@ class Account:
             return 0.0
 
         def affords(epsilon: float) -> bool:
-            return epsilon >= SMALLEST and budget_for(epsilon, self.delta) <= left
+            if epsilon < SMALLEST:
+                return False
+            return budget_for(epsilon, self.delta, self.accounting) <= left
 
-        epsilon = epsilon_of(left, self.delta)
+        epsilon = epsilon_of(left, self.delta, self.accounting)
         if affords(neat := float(f"{epsilon:.9g}")):  # 1 rather than 0.9999999999995
             epsilon = max(epsilon, neat)
         while epsilon >= SMALLEST and not affords(epsilon):
@@ -264,10 +282,10 @@ class Account:
         return epsilon if epsilon >= SMALLEST else 0.0
 
 
-def sufficient_epsilon(needed: Fraction, delta: Number) -> float:
+def sufficient_epsilon(needed: Fraction, delta: Number, accounting: Accounting) -> float:
     """A short epsilon whose budget at ``delta`` covers ``needed``."""
-    epsilon = shorten(max(epsilon_of(needed, delta), float(SMALLEST)), ROUND_CEILING)
-    while budget_for(epsilon, delta) < needed:
+    epsilon = shorten(max(epsilon_of(needed, delta, accounting), float(SMALLEST)), ROUND_CEILING)
+    while budget_for(epsilon, delta, accounting) < needed:
         epsilon = shorten(math.nextafter(epsilon, math.inf), ROUND_CEILING)
     return epsilon
 

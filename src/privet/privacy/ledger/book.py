@@ -20,21 +20,17 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Self
 
 from privet.errors import BudgetError, LedgerError, PrivetError
-from privet.privacy.ledger.account import (
-    Account,
-    Budget,
-    Entry,
-    spell,
-    sufficient_epsilon,
-)
+from privet.privacy.ledger.account import Account, Budget, Entry, spell, sufficient_epsilon
 from privet.privacy.ledger.conversion import (
-    Currency,
+    UNITS,
+    Accounting,
     Number,
     epsilon_of,
     total_delta,
@@ -74,10 +70,16 @@ class Ledger:
                 pass
 
     def create(
-        self, dataset: str, *, epsilon: Number, delta: Number, test_delta: Number = 0
+        self,
+        dataset: str,
+        *,
+        epsilon: Number,
+        delta: Number,
+        test_delta: Number = 0,
+        accounting: Accounting = "gdp",
     ) -> None:
-        """Set the cap of a data set that has none."""
-        cap = Budget.asked(epsilon, delta, test_delta)
+        """Set the cap of a data set that has none, and how it counts for good."""
+        cap = Budget.asked(epsilon, delta, accounting, test_delta)
         with self._transaction() as db:
             unite(db)
             if old := account_in(db, dataset):
@@ -113,6 +115,7 @@ class Ledger:
             cap = (Budget.of if same else Budget.asked)(
                 epsilon,
                 old.budget.delta if delta is None else delta,
+                old.accounting,
                 old.test_delta if test_delta is None else test_delta,
             )
             if old.budget.exceeds(cap):
@@ -125,7 +128,7 @@ class Ledger:
                 raise BudgetError(
                     f"epsilon {float(cap.epsilon):g} at delta {float(cap.delta):g} does not cover "
                     f"what data set {old.dataset!r} has already spent; grant at least --epsilon "
-                    f"{spell(sufficient_epsilon(used, cap.delta))}"
+                    f"{spell(sufficient_epsilon(used, cap.delta, cap.accounting))}"
                 )
             set_cap(db, old.dataset, cap)
 
@@ -150,10 +153,13 @@ class Ledger:
         method: str,
         unit: str,
         test_delta: Number = 0,
+        accounting: Accounting = "gdp",
     ) -> Run:
         """Reserve the whole budget of a run, or refuse. A data set without a cap gets this
-        budget as its cap. ``unit`` (``Schema.unit``) must be that of the runs before."""
-        asked = Budget.asked(epsilon, delta, test_delta)
+        budget and this ``accounting`` as its cap; else the run counts as the cap does, since no
+        proof covers a cap that counts now one way and now another. ``unit`` (``Schema.unit``)
+        must be that of the runs before."""
+        asked = Budget.asked(epsilon, delta, accounting, test_delta)
         identity = secrets.token_hex(8)
         try:
             with self._transaction() as db:
@@ -179,6 +185,7 @@ class Ledger:
             set_cap(db, dataset, asked)
         else:
             dataset = account.dataset
+            asked = replace(asked, accounting=account.accounting)
             account.check_unit(unit)
             if problem := account.refusal(asked):
                 command = self._grant_command(account, *account.enough_for(asked))
@@ -255,7 +262,7 @@ class Run:
         self.epsilon, self.delta = float(asked.epsilon), float(asked.delta)
         self.budget = self.left = asked.amount
         self.test_delta = self.test_delta_left = asked.test_delta
-        self.currency: Currency = asked.currency
+        self.accounting, self.currency = asked.accounting, asked.currency
         self.set_cap = set_cap
         self.closed = False
         self.entries: tuple[Entry, ...] = ()
@@ -269,7 +276,7 @@ class Run:
     @property
     def spent_epsilon(self) -> float:
         """``spent`` as epsilon at the run's delta. The guarantee is the budget, not this."""
-        return epsilon_of(self.spent, self._delta)
+        return epsilon_of(self.spent, self._delta, self.accounting)
 
     @property
     def promised_delta(self) -> float:
@@ -322,7 +329,7 @@ class Run:
     def _check_affordable(self, entry: Entry, left: Fraction, tests: Fraction) -> None:
         if not 0 < entry.cost <= left:
             raise BudgetError(
-                f"{entry.what} costs {'rho' if self.currency == 'zcdp' else 'epsilon'} "
+                f"{entry.what} costs {UNITS[self.currency]} "
                 f"{float(entry.cost):.6g}, but {float(left):.6g} of {float(self.budget):.6g} is "
                 f"left in this run; ask fewer or cheaper questions, or begin a run with a larger "
                 f"epsilon"

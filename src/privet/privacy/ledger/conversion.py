@@ -1,14 +1,19 @@
 """What a budget is worth: (epsilon, delta) against the currency in which charges are added up.
 
-Charges are exact fractions. With delta > 0 the currency is "zcdp" (rho, zero-concentrated
-differential privacy), with delta = 0 it is "pure" (epsilon). Conversions round towards
+Charges are exact fractions. With delta = 0 the currency is "pure" (epsilon). With delta > 0 there
+are two accountings, of which a cap has one for good: "gdp" (Gaussian differential privacy) and
+"zcdp" (zero-concentrated differential privacy). Both count in rho, and Gaussian noise costs the
+same rho in either; but a budget is worth more of it in GDP, and what is private without a delta
+costs less of it in zCDP. So GDP serves a method better that spends less than about a quarter of
+its budget on selections, sieves and Laplace noise (proofs/gdp.md). Conversions round towards
 privacy: ``rho_for`` down, ``epsilon_for`` up.
 
 A noisy test of stability misleads with a small probability, which no conversion makes up for. Such
 probabilities are added up beside the currency, whichever it is, and their sum is added to delta
 (proofs/tested.md).
 
-The conversion is Canonne, Kamath, Steinke 2020, Proposition 12: rho-zCDP implies
+The conversion of GDP is in ``gdp``; that of zCDP, from which it starts, is here. It is Canonne,
+Kamath, Steinke 2020, Proposition 12: rho-zCDP implies
 (epsilon, delta)-DP as soon as *one* order alpha > 1 satisfies
 
     delta >= exp((alpha - 1)(alpha rho - epsilon)) / (alpha - 1) * (1 - 1 / alpha)^alpha.
@@ -35,8 +40,18 @@ from functools import lru_cache
 from typing import Literal
 
 from privet.errors import BudgetError
+from privet.privacy.ledger import gdp
 
-Currency = Literal["zcdp", "pure"]
+Accounting = Literal["gdp", "zcdp"]  # how a budget with delta > 0 is counted
+Currency = Literal["gdp", "zcdp", "pure"]
+UNITS: dict[Currency, str] = {"gdp": "rho", "zcdp": "rho", "pure": "epsilon"}
+NAMES: dict[Currency, str] = {
+    "gdp": "Gaussian differential privacy",
+    "zcdp": "zero-concentrated differential privacy",
+    "pure": "pure differential privacy",
+}
+# What 1-DP costs; epsilon-DP costs epsilon^2 times that.
+OF_PURE: dict[Accounting, Fraction] = {"gdp": Fraction(11, 14), "zcdp": Fraction(1, 2)}
 Number = int | float | Fraction
 
 SMALLEST, LARGEST = Fraction(1, 10**12), Fraction(10**12)
@@ -64,6 +79,14 @@ def check_budget(epsilon: Number, delta: Number) -> tuple[Fraction, Fraction]:
             f"choose one far below 1 / (number of people), such as 1e-6, or 0 for pure privacy"
         )
     return eps, dlt
+
+
+def check_accounting(accounting: str) -> None:
+    if accounting not in OF_PURE:
+        raise BudgetError(
+            f"the accounting is {accounting!r}, but it must be one of {', '.join(OF_PURE)}; leave "
+            f"it away for the usual one"
+        )
 
 
 def check_test_delta(test_delta: Number, delta: Fraction) -> Fraction:
@@ -115,47 +138,55 @@ def _as_typed(value: object) -> Fraction | None:
     return None
 
 
-def currency_for(delta: Number) -> Currency:
-    return "zcdp" if delta > 0 else "pure"
+def currency_for(delta: Number, accounting: Accounting) -> Currency:
+    return accounting if delta > 0 else "pure"
 
 
-def budget_for(epsilon: Number, delta: Number) -> Fraction:
-    """The budget (epsilon, delta) in its own currency."""
+def budget_for(epsilon: Number, delta: Number, accounting: Currency) -> Fraction:
+    """The budget (epsilon, delta) in its own currency, which without a delta is pure."""
     eps, dlt = check_budget(epsilon, delta)
-    return rho_for(eps, dlt) if dlt > 0 else eps
+    return eps if accounting == "pure" or dlt == 0 else rho_for(eps, dlt, accounting)
+
+
+def price_of_pure(epsilon: Fraction, currency: Currency) -> Fraction:
+    """Of an answer that is epsilon-DP: it is (epsilon^2 / 2)-zCDP [Bun, Steinke 2016,
+    Proposition 1.4], and (11/14) epsilon^2 covers its mu^2 / 2 in GDP (proofs/gdp.md)."""
+    return epsilon if currency == "pure" else OF_PURE[currency] * epsilon**2
 
 
 def exchange(cost: Fraction, paid: Currency, into: Currency) -> Fraction:
-    """A charge in another currency: epsilon-DP implies (epsilon^2 / 2)-zCDP [Bun, Steinke 2016,
-    Proposition 1.4]. There is no way back: a zCDP charge has no finite pure price."""
-    if paid == into:
+    """A charge in another currency. mu-GDP is (mu^2 / 2)-zCDP; there is no way back, since zCDP
+    does not imply GDP and neither has a finite pure price."""
+    if paid == into or (paid, into) == ("gdp", "zcdp"):
         return cost
-    if into == "zcdp":
-        return cost * cost / 2
+    if paid == "pure":
+        return price_of_pure(cost, into)
+    if into == "gdp":
+        raise BudgetError(
+            "a charge in zero-concentrated differential privacy has no price in Gaussian "
+            "differential privacy; count both in the former"
+        )
     raise BudgetError(
         "a charge made with delta > 0 has no price in a budget with delta = 0; "
         "use a budget with delta > 0, or Laplace noise"
     )
 
 
-def epsilon_of(amount: Fraction, delta: Number) -> float:
+def epsilon_of(amount: Fraction, delta: Number, accounting: Accounting) -> float:
     """The epsilon, rounded up, that an amount in the currency of ``delta`` is worth.
 
     As everywhere, the float stands for its decimal: 3/10 gives 0.3.
     """
-    if delta > 0:
-        return epsilon_for(amount, delta)
-    nearest = float(amount)
-    exact_enough = Fraction(repr(nearest)) >= amount
-    return nearest if exact_enough else math.nextafter(nearest, math.inf)
+    return epsilon_for(amount, delta, accounting) if delta > 0 else decimal_up(amount)
 
 
-def rho_for(epsilon: Number, delta: Number) -> Fraction:
-    """The largest rho such that rho-zCDP implies (epsilon, delta)-DP, rounded down."""
+def rho_for(epsilon: Number, delta: Number, accounting: Accounting) -> Fraction:
+    """The largest rho that implies (epsilon, delta)-DP, rounded down."""
     eps, dlt = check_budget(epsilon, delta)
     if dlt == 0:
-        raise BudgetError("delta is 0, but rho-zCDP needs delta > 0; choose one such as 1e-6")
-    return _rho_for(eps, dlt)
+        raise BudgetError("delta is 0, but rho needs delta > 0; choose one such as 1e-6")
+    by_zcdp = _rho_for(eps, dlt)
+    return by_zcdp if accounting == "zcdp" else gdp.rho_for(eps, dlt, by_zcdp)
 
 
 @lru_cache(maxsize=1024)
@@ -170,14 +201,19 @@ def _rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     return Fraction(math.floor(exact * grid), grid)
 
 
-def epsilon_for(rho: Fraction, delta: Number) -> float:
-    """The least epsilon such that rho-zCDP implies (epsilon, delta)-DP, rounded up."""
+def epsilon_for(rho: Fraction, delta: Number, accounting: Accounting) -> float:
+    """The least epsilon such that rho implies (epsilon, delta)-DP, rounded up."""
     dlt = check_budget(1, delta)[1]
     if rho < 0:
         raise BudgetError(f"rho is {float(rho):.6g}, but a charge cannot be negative")
     if rho == 0:
         return 0.0
-    return _epsilon_for(Fraction(rho), dlt) if dlt > 0 else math.inf
+    if dlt == 0:
+        return math.inf
+    by_zcdp = _epsilon_for(Fraction(rho), dlt)
+    if accounting == "zcdp":
+        return by_zcdp
+    return decimal_up(gdp.epsilon_for(Fraction(rho), dlt, Fraction(by_zcdp)))
 
 
 @lru_cache(maxsize=1024)
@@ -194,6 +230,12 @@ def float_up(value: Fraction) -> float:
     """The smallest float that is not below ``value``."""
     nearest = float(value)
     return nearest if nearest >= value else math.nextafter(nearest, math.inf)
+
+
+def decimal_up(value: Fraction) -> float:
+    """The smallest float whose decimal, for which it stands, is not below ``value``, nearly."""
+    nearest = float(value)
+    return nearest if Fraction(repr(nearest)) >= value else math.nextafter(nearest, math.inf)
 
 
 def _h(t: float) -> float:
@@ -236,9 +278,7 @@ def _order(curve: Callable[[float], float]) -> float:
 
 def total_delta(delta: float, test_delta: Fraction) -> float:
     """Their sum, rounded up; as everywhere, a float stands for its decimal."""
-    exact = Fraction(repr(delta)) + test_delta
-    nearest = float(exact)
-    return nearest if Fraction(repr(nearest)) >= exact else math.nextafter(nearest, math.inf)
+    return decimal_up(Fraction(repr(delta)) + test_delta)
 
 
 def shorten(value: float, rounding: str) -> float:

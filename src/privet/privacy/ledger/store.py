@@ -14,12 +14,13 @@ from typing import Any
 
 from privet.errors import LedgerError
 from privet.privacy.ledger.account import Account, Budget, Entry, RunRecord
-from privet.privacy.ledger.conversion import currency_for
+from privet.privacy.ledger.conversion import Accounting, currency_for
 from privet.schema.names import name_key
 
 FORMAT = 5
 BUSY_SECONDS = 5.0
-Cap = tuple[str, str, str, str | None]  # epsilon, delta, test_delta, unit
+# epsilon, delta, test_delta, unit, accounting
+Cap = tuple[str, str, str, str | None, Accounting]
 # The run of each study, and the questions that were charged to it with the messages they got.
 STUDIES = (
     "CREATE TABLE IF NOT EXISTS studies (study TEXT NOT NULL, dataset TEXT NOT NULL,"
@@ -29,7 +30,8 @@ STUDIES = (
 )
 TABLES = (
     "CREATE TABLE caps (dataset TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL,"
-    " unit TEXT, test_delta TEXT NOT NULL DEFAULT '0', people TEXT)",
+    " unit TEXT, test_delta TEXT NOT NULL DEFAULT '0', people TEXT,"
+    " accounting TEXT NOT NULL DEFAULT 'zcdp')",
     "CREATE TABLE runs (id TEXT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES caps (dataset),"
     " started TEXT NOT NULL, method TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,"
     " budget TEXT NOT NULL, state TEXT NOT NULL, test_delta TEXT NOT NULL DEFAULT '0')",
@@ -40,23 +42,20 @@ TABLES = (
     *STUDIES,
     f"PRAGMA user_version = {FORMAT}",
 )
-# Format 1 knew no tests. The first transaction that writes adds their columns; until then a file
-# is read as it is, through views that hide its tables and live in this connection only.
+# What formats of old lack: in which one a column was missing for the last time, and what it is for
+# their rows. The first transaction that writes adds it; until then a file is read as it is,
+# through views that hide its tables and live in this connection only. Format 1 knew no tests,
+# formats 1 to 3 had no number for the people of a data set, which that same transaction draws,
+# and up to format 4 all budgets with a delta were counted in zCDP.
 # Formats 1 and 2 may have several caps for one data set, under names that look alike. All are
 # read as one (``alike``) and made one by the first transaction that writes (``unite``).
-# Formats 1 to 3 have no number for the people of a data set; that same transaction draws them.
 # Formats 1 to 4 know no studies; only transactions that write ask for these.
-FROM_1 = (
-    "ALTER TABLE caps ADD COLUMN test_delta TEXT NOT NULL DEFAULT '0'",
-    "ALTER TABLE runs ADD COLUMN test_delta TEXT NOT NULL DEFAULT '0'",
-    "ALTER TABLE entries ADD COLUMN test_delta TEXT NOT NULL DEFAULT '0'",
-)
-FROM_3 = ("ALTER TABLE caps ADD COLUMN people TEXT",)
-VIEWS_OF_3 = ("CREATE TEMP VIEW caps AS SELECT *, rowid, NULL AS people FROM main.caps",)
-VIEWS_OF_1 = (
-    "CREATE TEMP VIEW caps AS SELECT *, rowid, '0' AS test_delta, NULL AS people FROM main.caps",
-    "CREATE TEMP VIEW runs AS SELECT *, rowid, '0' AS test_delta FROM main.runs",
-    "CREATE TEMP VIEW entries AS SELECT *, '0' AS test_delta FROM main.entries",
+NEW_COLUMNS = (
+    (1, "caps", "test_delta", "'0'"),
+    (1, "runs", "test_delta", "'0'"),
+    (1, "entries", "test_delta", "'0'"),
+    (3, "caps", "people", "NULL"),
+    (4, "caps", "accounting", "'zcdp'"),
 )
 
 
@@ -87,12 +86,9 @@ def check_format(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
     if version == FORMAT:
         return
     if 1 <= version < FORMAT:
-        if not write:
-            for statement in _views(version):
-                db.execute(statement)
-        else:
-            for statement in _steps(version):
-                db.execute(statement)
+        for statement in _added(version) if write else _seen(version):
+            db.execute(statement)
+        if write:
             unite(db)
             _number_people(db)
             db.execute(f"PRAGMA user_version = {FORMAT}")
@@ -110,15 +106,23 @@ def check_format(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
         db.execute(statement)
 
 
-def _views(version: int) -> tuple[str, ...]:
-    if version == 1:
-        return VIEWS_OF_1
-    return VIEWS_OF_3 if version <= 3 else ()
+def _added(version: int) -> Iterator[str]:
+    for last, table, column, value in NEW_COLUMNS:
+        if version <= last:
+            rule = "" if value == "NULL" else f" NOT NULL DEFAULT {value}"
+            yield f"ALTER TABLE {table} ADD COLUMN {column} TEXT{rule}"
+    yield from STUDIES
 
 
-def _steps(version: int) -> tuple[str, ...]:
-    first = FROM_1 if version == 1 else ()
-    return (*first, *(FROM_3 if version <= 3 else ()), *STUDIES)
+def _seen(version: int) -> Iterator[str]:
+    lacking: dict[str, list[str]] = {}
+    for last, table, column, value in NEW_COLUMNS:
+        if version <= last:
+            lacking.setdefault(table, []).append(f"{value} AS {column}")
+    for table, columns in lacking.items():
+        yield (
+            f"CREATE TEMP VIEW {table} AS SELECT *, rowid, {', '.join(columns)} FROM main.{table}"
+        )
 
 
 def alike(db: sqlite3.Connection) -> dict[str, list[str]]:
@@ -134,11 +138,13 @@ def alike(db: sqlite3.Connection) -> dict[str, list[str]]:
 
 def one_cap(caps: Sequence[Cap]) -> Cap:
     """The cap of a data set that has several: the smallest of each part. A promise by two units
-    is a promise by neither, so such a unit fits no further run."""
+    is a promise by neither, so such a unit fits no further run. What was paid in GDP is worth the
+    same in zCDP, but not the other way round."""
     parts = zip(*(cap[:3] for cap in caps), strict=True)
     epsilon, delta, tests = (str(min(map(Fraction, part))) for part in parts)
     units = dict.fromkeys(cap[3] for cap in caps if cap[3] is not None)
-    return epsilon, delta, tests, " and ".join(units) or None
+    accounting: Accounting = "gdp" if all(cap[4] == "gdp" for cap in caps) else "zcdp"
+    return epsilon, delta, tests, " and ".join(units) or None, accounting
 
 
 def new_people() -> str:
@@ -159,8 +165,34 @@ def _number_people(db: sqlite3.Connection) -> None:
 
 
 def caps_of(db: sqlite3.Connection, names: Sequence[str]) -> list[Cap]:
-    wanted = "SELECT epsilon, delta, test_delta, unit FROM caps WHERE dataset = ?"
+    wanted = "SELECT epsilon, delta, test_delta, unit, accounting FROM caps WHERE dataset = ?"
     return [db.execute(wanted, (name,)).fetchone() for name in names]
+
+
+def record_of(db: sqlite3.Connection, row: tuple[Any, ...], accounting: Accounting) -> RunRecord:
+    identity, when, method, epsilon, delta, budget, state, test_delta = row
+    return RunRecord(
+        id=identity,
+        when=when,
+        method=method,
+        epsilon=float(Fraction(epsilon)),
+        delta=float(Fraction(delta)),
+        state=state,
+        currency=currency_for(Fraction(delta), accounting),
+        reserved=Fraction(budget),
+        test_delta=Fraction(test_delta),
+        entries=entries_of(db, identity),
+    )
+
+
+def entries_of(db: sqlite3.Connection, run: str) -> tuple[Entry, ...]:
+    found = db.execute(
+        "SELECT what, cost, test_delta FROM entries WHERE run = ? ORDER BY position", (run,)
+    )
+    return tuple(
+        Entry(what=what, cost=Fraction(cost), test_delta=Fraction(test_delta))
+        for what, cost, test_delta in found
+    )
 
 
 def unite(db: sqlite3.Connection) -> None:
@@ -169,8 +201,8 @@ def unite(db: sqlite3.Connection) -> None:
         if not others:
             continue
         cap = one_cap(caps_of(db, [first, *others]))
-        changed = "UPDATE caps SET epsilon = ?, delta = ?, test_delta = ?, unit = ?"
-        db.execute(f"{changed} WHERE dataset = ?", (*cap, first))
+        changed = "epsilon = ?, delta = ?, test_delta = ?, unit = ?, accounting = ?"
+        db.execute(f"UPDATE caps SET {changed} WHERE dataset = ?", (*cap, first))
         for name in others:
             db.execute("UPDATE runs SET dataset = ? WHERE dataset = ?", (first, name))
             db.execute("DELETE FROM caps WHERE dataset = ?", (name,))
@@ -182,9 +214,11 @@ def set_cap(db: sqlite3.Connection, dataset: str, cap: Budget) -> None:
             f"the data set is named {dataset!a}, but it needs a name that can be seen to have a "
             f"budget; give one in the schema"
         )
-    values = (dataset, str(cap.epsilon), str(cap.delta), str(cap.test_delta), new_people())
+    amounts = str(cap.epsilon), str(cap.delta), str(cap.test_delta)
+    values = (dataset, *amounts, new_people(), cap.accounting)
     db.execute(
-        "INSERT INTO caps (dataset, epsilon, delta, test_delta, people) VALUES (?, ?, ?, ?, ?)"
+        "INSERT INTO caps (dataset, epsilon, delta, test_delta, people, accounting)"
+        " VALUES (?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (dataset) DO UPDATE SET epsilon = excluded.epsilon,"
         " delta = excluded.delta, test_delta = excluded.test_delta",
         values,
@@ -211,7 +245,7 @@ def accounts_in(db: sqlite3.Connection) -> tuple[Account, ...]:
 
 def _read(db: sqlite3.Connection, names: Sequence[str]) -> Account:
     """The account of a data set under all of its names; it is shown under the first."""
-    epsilon, delta, test_delta, unit = one_cap(caps_of(db, names))
+    epsilon, delta, test_delta, unit, accounting = one_cap(caps_of(db, names))
     rows = db.execute(
         "SELECT id, started, method, epsilon, delta, budget, state, test_delta FROM runs"
         f" WHERE dataset IN ({', '.join('?' * len(names))}) ORDER BY rowid",
@@ -220,37 +254,14 @@ def _read(db: sqlite3.Connection, names: Sequence[str]) -> Account:
     return Account(
         dataset=names[0],
         budget=Budget(
-            epsilon=Fraction(epsilon), delta=Fraction(delta), test_delta=Fraction(test_delta)
+            epsilon=Fraction(epsilon),
+            delta=Fraction(delta),
+            accounting=accounting,
+            test_delta=Fraction(test_delta),
         ),
         unit=unit,
         people=people_of(db, names[0]),
-        runs=tuple(_record(db, row) for row in rows),
-    )
-
-
-def _record(db: sqlite3.Connection, row: tuple[Any, ...]) -> RunRecord:
-    identity, when, method, epsilon, delta, budget, state, test_delta = row
-    return RunRecord(
-        id=identity,
-        when=when,
-        method=method,
-        epsilon=float(Fraction(epsilon)),
-        delta=float(Fraction(delta)),
-        state=state,
-        currency=currency_for(Fraction(delta)),
-        reserved=Fraction(budget),
-        test_delta=Fraction(test_delta),
-        entries=entries_of(db, identity),
-    )
-
-
-def entries_of(db: sqlite3.Connection, run: str) -> tuple[Entry, ...]:
-    found = db.execute(
-        "SELECT what, cost, test_delta FROM entries WHERE run = ? ORDER BY position", (run,)
-    )
-    return tuple(
-        Entry(what=what, cost=Fraction(cost), test_delta=Fraction(test_delta))
-        for what, cost, test_delta in found
+        runs=tuple(record_of(db, row, accounting) for row in rows),
     )
 
 

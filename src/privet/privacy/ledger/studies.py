@@ -10,31 +10,42 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from dataclasses import dataclass
+from fractions import Fraction
 
 from privet.errors import BudgetError
-from privet.privacy.ledger.account import Account, Budget
+from privet.privacy.ledger.account import Account, Budget, sufficient_epsilon
 from privet.privacy.ledger.book import Ledger, Run
-from privet.privacy.ledger.conversion import Number
+from privet.privacy.ledger.conversion import Accounting, Number, budget_for
 from privet.privacy.ledger.store import account_in
 
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What a study asks of a site's people, under the name that the site gives them."""
+    """What a study asks of a site's people, under the name that the site gives them: all that
+    ``rho`` of Gaussian noise may tell, which is what epsilon and delta are worth to the study."""
 
     study: str
     dataset: str
     epsilon: Number
     delta: Number
+    rho: Fraction
     method: str
     unit: str
+
+    def budget(self, accounting: Accounting) -> Budget:
+        """In the accounting of the site's cap. One that counts otherwise than the study may need a
+        larger epsilon for the same rho."""
+        epsilon = self.epsilon
+        if budget_for(epsilon, self.delta, accounting) < self.rho:
+            epsilon = sufficient_epsilon(self.rho, self.delta, accounting)
+        return Budget.asked(epsilon, self.delta, accounting)
 
 
 def enter(ledger: Ledger, terms: Terms) -> Run:
     """The run of a study: the one that is there, or a new one that reserves its whole budget."""
-    asked = Budget.asked(terms.epsilon, terms.delta, 0)
     with ledger._transaction() as db:
         account = _account(ledger, db, terms)
+        asked = terms.budget(account.accounting)
         found = _run_of(db, terms.study, account.dataset)
         if found is None:
             identity = secrets.token_hex(8)
@@ -59,10 +70,10 @@ def leave(ledger: Ledger, terms: Terms) -> None:
 
 def check_room(ledger: Ledger, terms: Terms) -> None:
     """Refuses what ``enter`` would refuse, and reserves nothing."""
-    asked = Budget.asked(terms.epsilon, terms.delta, 0)
     with ledger._transaction() as db:
         account = _account(ledger, db, terms)
         account.check_unit(terms.unit)
+        asked = terms.budget(account.accounting)
         if _run_of(db, terms.study, account.dataset) is None and (why := account.refusal(asked)):
             raise BudgetError(why)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -85,6 +86,7 @@ class Door:
             dataset=self._policy.account,
             epsilon=self.lock.epsilon,
             delta=self.lock.delta,
+            rho=Fraction(self.lock.budget, UNIT),
             method=self.lock.method,
             unit=self._schema.unit,
         )

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from privet.errors import PrivetError, StudyError
-from privet.privacy.ledger.conversion import budget_for, check_asked, epsilon_of
+from privet.privacy.ledger.conversion import Accounting, budget_for, check_asked, epsilon_of
 from privet.privacy.together.keys import KEY, PublicKeys
 from privet.privacy.together.wire import UNIT, canonical, parsed
 from privet.schema.model import Adjacency, Schema
@@ -28,6 +28,7 @@ VERSION = 1
 FEWEST = 3  # sites; in the sum of two, each sees the other's numbers
 MOST_SITES = 1000
 SITE_COLUMN = "site"
+ACCOUNTING: Accounting = "gdp"  # of studies, all of whose noise is Gaussian
 NONCE = re.compile("[0-9a-f]{32}")
 
 
@@ -109,14 +110,14 @@ class Lock:
     @property
     def budget(self) -> int:
         """Of the study, in units of 2^-64."""
-        rho = budget_for(self.epsilon, self.delta) * UNIT
+        rho = budget_for(self.epsilon, self.delta, ACCOUNTING) * UNIT
         return rho.numerator // rho.denominator
 
     @property
     def alone_epsilon(self) -> float:
         """What is left of the promise if all other sites and the coordinator collude: a site's own
         share of noise, which is that of the promise divided by the number of honest shares."""
-        return epsilon_of(Fraction(self.budget, UNIT) * self.honest, self.delta)
+        return epsilon_of(Fraction(self.budget, UNIT) * self.honest, self.delta, ACCOUNTING)
 
     def site(self, name: str) -> PublicKeys | None:
         return next((site for site in self.sites if site.name == name), None)

@@ -114,7 +114,8 @@ def _sites(found: Discovery) -> str:
 
 def _edge(edge: Edge) -> tuple[str, str, str]:
     mark = f'<span class="mark">{safe(edge.mark)}</span>'
-    origin = ' <span class="soft">from pairs</span>' if edge.origin == "pairs" else ""
+    told = edge.origin in ("pairs", "differences")  # by more than the search
+    origin = f' <span class="soft">from {edge.origin}</span>' if told else ""
     return (
         f"{safe(edge.source)} {mark} {safe(edge.target)}{origin}",
         _bar(edge.confidence),

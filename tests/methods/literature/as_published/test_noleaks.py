@@ -118,7 +118,7 @@ def sound(runs: int) -> float:
         constant=FINE // 8,
     )
     exact = [query.evaluate(Table(rows), schema) for rows in neighbours()]  # type: ignore[arg-type]
-    noise = Gaussian(rho=rho_for(EPSILON, DELTA))
+    noise = Gaussian(rho=rho_for(EPSILON, DELTA, "gdp"))
     reach = query.l2_squared(schema)
     assert ((exact[0] - exact[1]) ** 2).sum() > reach / 4  # the pair is a hard one here too
 

@@ -194,7 +194,7 @@ def separated_by_a(releases: tuple[Release, ...]) -> bool:
 
 def test_em_pc_as_published_is_convicted_of_its_exact_separators(remembered: None) -> None:
     """One record decides which of two copies has the larger p-value; it is never the other."""
-    schema, runs, epsilon = binary("xyab", 1001), 600, 2.0
+    schema, runs, epsilon = binary("xyab", 1001), 300, 2.0
     by_a = [
         as_published("em-pc", copies(odd), schema, epsilon, separated_by_a, runs)
         for odd in ("0001", "0010")
@@ -204,7 +204,7 @@ def test_em_pc_as_published_is_convicted_of_its_exact_separators(remembered: Non
 
 
 def test_em_pc_as_built_is_acquitted_of_its_separators() -> None:
-    schema, runs, epsilon = binary("xyab", 1001), 600, 2.0
+    schema, runs, epsilon = binary("xyab", 1001), 300, 2.0
     by_a = [
         as_built(em_pc.measure, copies(odd), schema, epsilon, separated_by_a, runs)
         for odd in ("0001", "0010")

@@ -1,0 +1,39 @@
+"""A graph that was found to compare with, and that nobody was promised anything for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from privet.graph.graph import Graph
+from privet.results.certificate import Certificate
+from privet.results.folder import Stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """There is no evidence in it: exact statistics of a site must not leave it. What a published
+    protocol sends is in the certificate's ``traffic``."""
+
+    graph: Graph
+    certificate: Certificate
+    method: str
+    notes: tuple[str, ...] = ()
+
+    def save(self, folder: str | Path, *, force: bool = False) -> tuple[Path, ...]:
+        """Write graph.json, certificate.json and graph.svg."""
+        with Stage(folder, force=force) as stage:
+            return self.write(stage)
+
+    def write(self, stage: Stage) -> tuple[Path, ...]:
+        from privet.graph.drawing import svg
+        from privet.graph.formats.files import to_json
+
+        stage.write("graph.json", to_json(self.graph))
+        stage.write("certificate.json", self.certificate.to_json())
+        stage.write("graph.svg", svg(self.graph))
+        return stage.files()
+
+    def __str__(self) -> str:
+        edges = [str(edge) for edge in self.graph.edges]
+        return "\n".join([*(edges or ["no edges"]), "", str(self.certificate)])
