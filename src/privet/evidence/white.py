@@ -22,7 +22,7 @@ from privet.schema.model import Schema
 RAREST, DEVIATIONS = 0.02, 2.0  # a share is not believed below this, or below its noise
 MADE_UP = 4000  # rows from which lengths are foreseen
 TRIPLE_PRICE = 0.3  # of a triple's component, compared with a pair's
-BIAS = float(__import__('os').environ.get('BIAS', '1'))
+SPARED = float(__import__("os").environ.get("SPARED", "1"))
 # Squared radii, as multiples of the mean squared length of a row, among which a clip is chosen.
 RADII = (0.1, 0.2, 0.35, 0.6, 1.0, 1.7, 3.0)
 
@@ -38,8 +38,6 @@ class Design:
     features: tuple[Levels, ...]
     rows: float
     lengths: Floats  # (made-up rows, columns)
-    drawn: Floats  # (made-up rows, features)
-    apart: Floats  # (features, features): 1 where these are of two columns
 
     @staticmethod
     def of(schema: Schema, margins: TableEvidence) -> Design:
@@ -52,49 +50,31 @@ class Design:
             ]
             for each, levels in zip(shares, features, strict=True)
         ]
-        owner = np.repeat(np.arange(len(shares)), [u.shape[1] for u in made_up])
         return Design(
             schema=schema,
             features=features,
             rows=max(float(margins.rows), 1.0),
             lengths=np.stack([(u**2).sum(axis=1) for u in made_up], axis=1),
-            drawn=np.hstack(made_up),
-            apart=(owner[:, None] != owner).astype(float),
         )
 
     def clip(self, sets: Sets, budget: float, before: Clip | None = None) -> Clip:
         """The clip of a question about these sets that promises most information for this budget
         (rho): the rows that are left, against the noise that they need."""
         squared = self._squared(sets)
-        weight = np.ones(MADE_UP) if before is None else self._weights(before)
-        norms = weight * np.sqrt(squared)
-        mean = float((norms**2).mean())
-        E = __import__('os').environ
-        if before is None and 'C1' in E:
-            square = float(E['C1']) * mean
-            if 'SHOW' in E: print('cut', (norms**2 > square).mean(), 'worth', self._worth(norms, weight, square, budget))
-            return self._clip(sets, square)
-        if before is not None and 'Q2' in E:
-            square = float(np.quantile(norms**2, float(E['Q2'])))
-            if 'SHOW' in E: print('C', square / mean, 'worth', self._worth(norms, weight, square, budget))
-            return self._clip(sets, square)
-        best = max(RADII, key=lambda c: self._worth(norms, weight, c * mean, budget))
-        if __import__('os').environ.get('SHOW'): print([(c, round(self._worth(norms, weight, c*mean, budget)), self._bias(weight*np.minimum(1.0, np.sqrt(c*mean)/norms))) for c in RADII], best)
-        return self._clip(sets, best * mean)
+        if before is None:
+            norms, weight = np.sqrt(squared), np.ones(MADE_UP)
+            mean = float(squared.mean())
+            best = max(RADII, key=lambda c: self._worth(norms, weight, c * mean, budget))
+            return self._clip(sets, best * mean)
+        # rows that were left by the first clip should be left: else these would be other rows
+        spared = 1 - min(SPARED / np.sqrt(self.worth(before, budget)), 0.1)
+        return self._clip(sets, float(np.quantile(self._weights(before) ** 2 * squared, spared)))
 
     def _worth(self, norms: Floats, weight: Floats, square: float, budget: float) -> float:
         """How many rows without noise would tell as much of a component of price 1."""
         kept = weight * np.minimum(1.0, np.sqrt(square) / np.maximum(norms, 1e-12))
         rows = self.rows * float(kept.mean())
-        return 1 / (1 / rows + square / (2 * budget) / rows**2 + BIAS * self._bias(kept))
-
-    def _bias(self, kept: Floats) -> float:
-        """How dependent two columns become, on average over pairs of features, because rows that
-        are long in both are weighed down: the mean squared correlation of made-up rows, in which
-        columns are independent, less what so few rows show by chance."""
-        moments = self.drawn.T @ (self.drawn * kept[:, None]) / kept.sum()
-        chance = float((kept**2).sum() / kept.sum() ** 2)
-        return max(float((moments**2 * self.apart).sum() / self.apart.sum()) - chance, 0.0)
+        return rows / (1 + square / (2 * budget) / rows)
 
     def worth(self, clip: Clip, budget: float) -> float:
         square = (clip.radius / (WEIGHT * clip.multipliers[2] * GRID**2)) ** 2

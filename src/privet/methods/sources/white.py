@@ -22,6 +22,10 @@ from privet.trust.curator import Curator
 
 MARGINS, PAIRS, REST = Fraction(5, 100), Fraction(45, 100), Fraction(50, 100)
 
+TELLING = float(
+    __import__("os").environ.get("TELLING", "10000")
+)  # rows that pairs must be worth, or triples are better completed than measured
+
 Interesting = Callable[[Schema, tuple[Release, ...]], list[tuple[int, ...]]]
 
 
@@ -37,7 +41,8 @@ def measure(curator: Curator, settings: Settings, interesting: Interesting) -> t
     settings.on_step("measuring all pairs", 0.1)
     query = White(columns=names, features=design.features, clips=(first,))
     releases = (*margins, curator.release(query, PAIRS))
-    wanted = [(), *interesting(schema, releases)]
+    most = 3 if design.worth(first, budget * float(PAIRS)) >= TELLING else 2
+    wanted = [(), *(s for s in interesting(schema, releases) if len(s) <= most)]
     second = design.clip(wanted, budget * float(REST), first)
     settings.on_step("measuring triples", 0.3)
     query = White(columns=names, features=design.features, clips=(first, second))
