@@ -19,7 +19,7 @@ import numpy as np
 
 from privet.arrays import Bools, Floats, Indices, Integers
 from privet.errors import EvidenceError
-from privet.evidence.completion import completed
+from privet.evidence import completion
 from privet.evidence.whole_table import interactions, is_whole
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import contrasts, design_inverse
@@ -65,9 +65,8 @@ class TableEvidence:
     @cached_property
     def kind(self) -> Integers:
         """One number per column; questions about columns of the same kinds are worked out
-        together. Contrasts of one kind are the same; white features differ, column by column."""
-        if self.features is not None:
-            return np.array(self.cardinalities)
+        together, at all sites. Contrasts of one kind are the same; white features differ, column
+        by column and site by site."""
         kinds: Integers = 2 * np.array(self.cardinalities) + np.array(self.ordered)
         return kinds
 
@@ -115,6 +114,13 @@ class TableEvidence:
         """This evidence with components of weighed rows, in units of one row and one feature."""
         query = release.asked(White)
         features = tuple(np.array(u, dtype=float) / WHITE_GRID for u in query.features)
+        if self.features is not None and any(
+            map(np.any, map(np.subtract, self.features, features))
+        ):
+            raise EvidenceError(
+                "rows were weighed twice, in different features, so that these cannot be "
+                "added up; use the releases of one run"
+            )
         out = replace(self, features=features)
         orders = np.array([len(members) for members in query.sets])
         sizes = [prod(self.cardinalities[self.names.index(n)] - 1 for n in s) for s in query.sets]
@@ -179,50 +185,28 @@ class TableEvidence:
             return np.zeros(len(sets), dtype=bool)
         return layer.position(self._keys(np.sort(sets, axis=1)))[1]
 
-    def known(self, sets: Indices) -> Bools:
-        """Which of these sets have been measured, or follow from what was: triples from pairs."""
-        if sets.shape[1] == 3 and self.features is not None:
-            return np.ones(len(sets), dtype=bool)
-        return self.measured(sets)
-
-    def _shrunk(self, sets: Indices) -> tuple[Floats, Floats]:
-        """Triples for pooled tests: what pairs say of them, and as much of what was measured beside
-        that as its noise leaves (James and Stein). No noise is reckoned with."""
-        found = self._completed(sets)
-        if 3 in self.layers:
-            measured, noise = self.blocks(sets)
-            apart = measured - found
-            axes = (-3, -2, -1)
-            numbers = float(np.prod(apart.shape[-3:]))
-            seen = self.measured(sets)
-            left = 1 - numbers * noise / np.maximum((apart**2).sum(axis=axes), 1e-12)
-            found = (
-                found + np.where(seen, np.maximum(left, 0.0), 0.0)[..., None, None, None] * apart
-            )
-        return found, np.zeros(len(sets))
-
-    def _completed(self, sets: Indices) -> Floats:
-        """Components of triples, each worked out once whatever the order of its columns."""
-        order = np.argsort(sets, axis=1)
-        ascending = np.take_along_axis(sets, order, axis=1)
-        kept, keys = self._triples, self._keys(ascending).tolist()
-        fresh = [i for i, key in enumerate(keys) if key not in kept]
-        for shape in {tuple(self.cardinalities[j] for j in ascending[i]) for i in fresh}:
-            alike = [
-                i
-                for i in dict((keys[i], i) for i in fresh).values()
-                if tuple(self.cardinalities[j] for j in ascending[i]) == shape
-            ]
-            found = completed(self, ascending[alike])
-            kept.update((keys[i], found[..., at, :, :, :]) for at, i in enumerate(alike))
-        back = np.argsort(order, axis=1) + len(self.replicas)
-        axes = tuple(range(len(self.replicas)))
-        parts = [kept[k].transpose(*axes, *b) for k, b in zip(keys, back.tolist(), strict=True)]
-        return np.stack(parts, axis=len(self.replicas))
-
     @cached_property
-    def _triples(self) -> dict[int, Floats]:
-        return {}
+    def _calm(self) -> TableEvidence:
+        """The same, with triples of weighed rows drawn to what pairs say (``completion.py``). No
+        noise is reckoned with in these."""
+        if self.features is None or 3 not in self.layers:
+            return self
+        layer, sets = self.layers[3], np.array(self.members(3), dtype=np.intp)
+        values, copies = np.empty_like(layer.values), int(np.prod(self.replicas))
+        for at in completion.alike(sets, self.cardinalities, copies):
+            measured, noise = self.blocks(sets[at])
+            tables = completion.completed(self.tables, sets[at])
+            each = [
+                np.tile(np.stack([self.features[i] for i in column]), (copies, 1, 1))
+                for column in sets[at].T
+            ]
+            towards = completion.components(tables, each).reshape(measured.shape)
+            drawn = completion.shrunk(measured, noise, towards)
+            size = int(np.prod(drawn.shape[-3:]))
+            where = layer.offsets[at][:, None] + np.arange(size)
+            values[..., where] = drawn.reshape(*drawn.shape[:-3], size)
+        still = replace(layer, values=values, variances=np.zeros(len(sets)))
+        return replace(self, layers={**self.layers, 3: still})
 
     def blocks(self, sets: Indices) -> tuple[Floats, Floats]:
         """Components of sets of one shape, axes in the order given, and their variances.
@@ -256,7 +240,7 @@ class TableEvidence:
 
         Index 0 of an axis means that the column was summed out. Also returned: the variance of
         each subset (given by positions within the set), one number per set. ``apart`` leaves out
-        (as zero) what holds the first two columns and any other.
+        (as zero) what holds the first two columns and any other, and takes triples calmly.
         """
         size = sets.shape[1]
         shape = tuple(self.cardinalities[i] for i in sets[0])
@@ -268,11 +252,8 @@ class TableEvidence:
             for subset in combinations(range(size), order):
                 if apart and order > 2 and subset[:2] == (0, 1):
                     continue
-                values, variances[subset] = (
-                    self._shrunk(sets[:, subset])
-                    if apart and order == 3 and self.features is not None
-                    else self.blocks(sets[:, subset])
-                )
+                source = self._calm if apart and order == 3 else self
+                values, variances[subset] = source.blocks(sets[:, subset])
                 inside = (slice(1, None) if i in subset else 0 for i in range(size))
                 where: tuple[Any, ...] = (..., *inside)
                 out[where] = values

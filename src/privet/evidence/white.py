@@ -16,13 +16,21 @@ from privet.arrays import Floats
 from privet.evidence.tables import TableEvidence
 from privet.privacy.queries.contrasts import GRID as CONTRAST_GRID
 from privet.privacy.queries.contrasts import contrasts
-from privet.privacy.queries.white import GRID, LARGEST_RADIUS, WEIGHT, Clip, Levels
+from privet.privacy.queries.tables import Components
+from privet.privacy.queries.white import (
+    GRID,
+    LARGEST_RADIUS,
+    WEIGHT,
+    Clip,
+    Levels,
+    squared_lengths,
+)
 from privet.schema.model import Schema
 
 RAREST, DEVIATIONS = 0.02, 2.0  # a share is not believed below this, or below its noise
 MADE_UP = 4000  # rows from which lengths are foreseen
 TRIPLE_PRICE = 0.3  # of a triple's component, compared with a pair's
-SPARED = float(__import__("os").environ.get("SPARED", "1"))
+MOST_CUT = 0.1  # share of the rows that a later clip may touch at most
 # Squared radii, as multiples of the mean squared length of a row, among which a clip is chosen.
 RADII = (0.1, 0.2, 0.35, 0.6, 1.0, 1.7, 3.0)
 
@@ -67,7 +75,7 @@ class Design:
             best = max(RADII, key=lambda c: self._worth(norms, weight, c * mean, budget))
             return self._clip(sets, best * mean)
         # rows that were left by the first clip should be left: else these would be other rows
-        spared = 1 - min(SPARED / np.sqrt(self.worth(before, budget)), 0.1)
+        spared = 1 - min(1 / np.sqrt(self.worth(before, budget)), MOST_CUT)
         return self._clip(sets, float(np.quantile(self._weights(before) ** 2 * squared, spared)))
 
     def _worth(self, norms: Floats, weight: Floats, square: float, budget: float) -> float:
@@ -98,36 +106,32 @@ class Design:
 
     def _squared(self, sets: Sets) -> Floats:
         """Squared lengths of the made-up rows, pairs having price 1."""
-        total = np.zeros(MADE_UP)
-        for members in sets:
-            price = TRIPLE_PRICE if len(members) > 2 else 1.0
-            total += price * np.prod(self.lengths[:, list(members)], axis=1)
-        return total
+        return squared_lengths(self.lengths, sets, (1.0, 1.0, 1.0, TRIPLE_PRICE))
 
     def _weights(self, clip: Clip) -> Floats:
         place = {name: i for i, name in enumerate(self.schema.names)}
         sets = [tuple(place[name] for name in members) for members in clip.sets]
-        top = clip.multipliers[2] * GRID**2 if max(map(len, sets)) > 1 else 1
-        radius = clip.radius / (WEIGHT * top)
+        radius = clip.radius / (WEIGHT * clip.multipliers[2] * GRID**2)
         return np.minimum(1.0, radius / np.sqrt(np.maximum(self._squared(sets), 1e-12)))
 
 
-def contrast_worth(
-    schema: Schema, margins: TableEvidence, rows: float, budget: float
-) -> list[float]:
-    """The same for pairs in contrasts, each by itself: their noise meets the smallest directions
-    of sampling noise, which rare levels have."""
-    spreads, reaches = [], []
+def contrast_worth(schema: Schema, margins: TableEvidence, budget: float) -> list[float]:
+    """The same for each pair in contrasts: their noise meets the smallest directions of sampling
+    noise, which rare levels have."""
+    rows = max(float(margins.rows), 1.0)
+    spreads = []
     for i, column in enumerate(schema.columns):
         h = contrasts(column.cardinality, column.ordered) / CONTRAST_GRID
         p = _shares(margins, i)
         values = np.linalg.eigvalsh(h @ (np.diag(p) - np.outer(p, p)) @ h.T)
         spreads.append(float(np.exp(np.log(np.maximum(values, 1e-12)).mean())))
-        reaches.append(float((h**2).sum(axis=0).max()))
-    pairs = list(combinations(range(len(spreads)), 2))
-    price = 1 + sum(reaches) + sum(reaches[i] * reaches[j] for i, j in pairs)
+    families = [Components(tuple(combinations(schema.names, order))) for order in range(3)]
+    price = sum(
+        family.l2_squared(schema) / CONTRAST_GRID ** (2 * order)
+        for order, family in enumerate(families)
+    )
     noise = price / (2 * budget)
-    return [1 / (1 / rows + noise / (rows**2 * spreads[i] * spreads[j])) for i, j in pairs]
+    return [1 / (1 / rows + noise / (rows**2 * a * b)) for a, b in combinations(spreads, 2)]
 
 
 def _shares(margins: TableEvidence, column: int) -> Floats:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from math import log
@@ -62,7 +61,7 @@ class TableJudge:
         if questions.shape[1] > 3:
             for end in (0, 1):
                 sets = np.delete(questions, 1 - end, axis=1)
-                known &= self._subsets_known(sets, self.evidence.known)
+                known &= self._subsets_known(sets, 3, sets.shape[1])
         return known
 
     def table_known(self, questions: Indices) -> Bools:
@@ -70,12 +69,11 @@ class TableJudge:
             return np.zeros(len(questions), dtype=bool)
         k = np.array(self.evidence.cardinalities)[questions]
         narrow: Bools = (k[:, 0] - 1) * (k[:, 1] - 1) * k[:, 2:].prod(axis=1) <= WIDEST_FULL_TEST
-        return narrow & self._subsets_known(questions, self.evidence.measured)
+        return narrow & self._subsets_known(questions, 3, questions.shape[1])
 
-    def _subsets_known(self, sets: Indices, ask: Callable[[Indices], Bools]) -> Bools:
-        """Of three columns and more; pairs always are."""
+    def _subsets_known(self, sets: Indices, smallest: int, largest: int) -> Bools:
         known = np.ones(len(sets), dtype=bool)
-        for order in range(3, sets.shape[1] + 1):
+        for order in range(smallest, largest + 1):
             for subset in combinations(range(sets.shape[1]), order):
-                known &= ask(sets[:, subset])
+                known &= self.evidence.measured(sets[:, subset])
         return known

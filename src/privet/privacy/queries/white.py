@@ -13,7 +13,7 @@ more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -21,16 +21,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.arrays import Integers
+from privet.arrays import Floats, Integers
 from privet.errors import SchemaError
 from privet.privacy.queries.base import Query, Rows, codec, records_changed
 from privet.schema.model import Schema
 
-GRID = 64  # a feature of length 1
+GRID = 32  # a feature of length 1
 WEIGHT = 64  # of a row that is not weighed down
 LARGEST_SET = 3
-LARGEST_RADIUS = 1 << 31  # so that sums over as many rows stay within 64 bits
-SLACK = 1e-9  # far above what floating point adds to a sum of positive numbers
+LARGEST_RADIUS = 1 << 33  # so that sums over 2^30 rows stay within 64 bits
+LARGEST_FEATURE = 1 << 20  # so that squares of features are exact in floating point
+MOST_SETS = 1 << 22  # so that sums over sets are right but for half of the slack
+SLACK = 1e-9  # relative, above what floating point can lose in a sum of positive numbers
+PREFIXES = 64  # that are worked out at once
 
 Levels = tuple[tuple[int, ...], ...]  # the features of each level of a column
 
@@ -77,14 +80,14 @@ class White(Query):
         return self.clips[-1].multipliers
 
     def check(self, schema: Schema) -> None:
-        if not self.clips or len(self.columns) != len(set(self.columns)):
-            raise SchemaError("weighed components need a clip, and name each column once")
-        if len(self.features) != len(self.columns):
-            raise SchemaError("every column of weighed components needs features; give them")
+        if self.columns != schema.names or len(self.features) != len(self.columns):
+            raise SchemaError(
+                "weighed components need features of every column, in the order of the schema"
+            )
         for name, levels in zip(self.columns, self.features, strict=True):
-            k = schema.column(name).cardinality
-            if len(levels) != k or any(len(level) != k - 1 for level in levels):
-                raise SchemaError(f"column {name!r} has {k} levels, so each has {k - 1} features")
+            _check_features(name, levels, schema.column(name).cardinality)
+        if not self.clips:
+            raise SchemaError("weighed components need a clip, which bounds what a row can add")
         for clip in self.clips:
             self._check_clip(clip)
 
@@ -100,13 +103,15 @@ class White(Query):
                 f"weighed components are of 0 to {LARGEST_SET} columns, with a multiplier for each "
                 "number of columns"
             )
-        if any(multiplier < 1 for multiplier in clip.multipliers):
-            raise SchemaError("multipliers of weighed components are whole numbers from 1 on")
+        if any(not 0 < multiplier <= LARGEST_RADIUS for multiplier in clip.multipliers):
+            raise SchemaError(
+                f"multipliers of weighed components are whole numbers from 1 to {LARGEST_RADIUS}"
+            )
         known = set(self.columns)
         if any(not set(s) <= known or len(set(s)) != len(s) for s in clip.sets):
-            raise SchemaError("weighed components name columns that have features, each once")
-        if len(set(clip.sets)) != len(clip.sets):
-            raise SchemaError("weighed components name each set once")
+            raise SchemaError("weighed components name columns of the schema, each once in a set")
+        if len(set(clip.sets)) != len(clip.sets) or len(clip.sets) > MOST_SETS:
+            raise SchemaError(f"weighed components name each set once, and at most {MOST_SETS}")
 
     def size(self, schema: Schema) -> int:
         return sum(prod(schema.column(n).cardinality - 1 for n in members) for members in self.sets)
@@ -130,21 +135,55 @@ class White(Query):
 
     def weights(self, codes: Mapping[str, NDArray[np.unsignedinteger[Any]]]) -> NDArray[np.uint8]:
         """The weight of each of some rows, a function of that row alone."""
-        lengths = {
-            name: (np.array(u, dtype=np.int64).reshape(len(u), -1) ** 2).sum(axis=1).astype(float)
-            for name, u in zip(self.columns, self.features, strict=True)
-        }
-        each = {name: lengths[name][codes[name]] for name in self.columns}
-        count = len(next(iter(each.values())))
-        weight = np.full(count, float(WEIGHT))
+        place = {name: i for i, name in enumerate(self.columns)}
+        lengths = np.stack(
+            [
+                (np.array(u, dtype=np.int64) ** 2).sum(axis=1).astype(float)[codes[name]]
+                for name, u in zip(self.columns, self.features, strict=True)
+            ],
+            axis=1,
+        )
+        weight = np.full(len(lengths), float(WEIGHT))
         for clip in self.clips:
-            squared = np.zeros(count)
-            for members in clip.sets:
-                term = np.full(count, float(clip.multipliers[len(members)] ** 2))
-                for name in members:
-                    term *= each[name]
-                squared += term
+            sets = [tuple(place[name] for name in members) for members in clip.sets]
+            squared = squared_lengths(lengths, sets, [float(m) ** 2 for m in clip.multipliers])
             # rounded so that weight * sqrt(squared) <= radius, whatever floating point does
             most = clip.radius * (1 - SLACK) / np.sqrt(np.maximum(squared * (1 + SLACK), 1e-300))
             weight = np.minimum(weight, np.floor(most))
         return weight.astype(np.uint8)
+
+
+def squared_lengths(
+    lengths: Floats, sets: Sequence[tuple[int, ...]], prices: Sequence[float]
+) -> Floats:
+    """Of each row, Σ_A price ∏_{i∈A} lengths[row, i], the price that of the number of columns in A.
+
+    Sets that differ in their last column only are worked out together. Nothing is taken off: all
+    that floating point can lose is a share of the sum.
+    """
+    lasts: dict[tuple[int, ...], list[int]] = {}
+    for members in sets:
+        if members:
+            lasts.setdefault(members[:-1], []).append(members[-1])
+    out = np.full(len(lengths), prices[0] if () in sets else 0.0)
+    prefixes = list(lasts)
+    for start in range(0, len(prefixes), PREFIXES):
+        some = prefixes[start : start + PREFIXES]
+        chosen = np.zeros((lengths.shape[1], len(some)))
+        for at, prefix in enumerate(some):
+            chosen[lasts[prefix], at] = prices[len(prefix) + 1]
+        sums = lengths @ chosen
+        for at, prefix in enumerate(some):
+            out += np.prod(lengths[:, prefix], axis=1) * sums[:, at]
+    return out
+
+
+def _check_features(name: str, levels: Levels, k: int) -> None:
+    if len(levels) != k or any(len(level) != k - 1 for level in levels):
+        raise SchemaError(f"column {name!r} has {k} levels, so each has {k - 1} features")
+    if any(abs(feature) > LARGEST_FEATURE for level in levels for feature in level):
+        raise SchemaError(
+            f"a feature of column {name!r} is larger than {LARGEST_FEATURE}; use smaller ones"
+        )
+    if np.linalg.matrix_rank(np.column_stack([np.ones(k), np.array(levels)])) < k:
+        raise SchemaError(f"the features of column {name!r} do not tell its levels apart")
