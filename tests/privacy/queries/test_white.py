@@ -6,10 +6,12 @@ in Python's integers. Planted faults show that the checks can fail.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, product
 from math import isqrt, prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +19,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet.errors import SchemaError
+from privet.errors import PrivetError, SchemaError
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.queries import white
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.white import LARGEST_FEATURE, LARGEST_RADIUS, WEIGHT, Clip, White
+from privet.results import saved as evidence_file
+from privet.results.saved import Saved
 from privet.schema.model import Adjacency, Column, Schema
 
 Row = tuple[int, ...]
@@ -233,3 +238,51 @@ def test_the_longest_rows_that_are_allowed_do_not_overflow() -> None:
 def test_odd_queries_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(SchemaError):
         replace(QUERY, **change).check(SCHEMA)
+
+
+def saved(query: White) -> Saved:
+    release = Release(
+        query=query,
+        values=np.arange(query.size(SCHEMA)),
+        variance=9.0,
+        mechanism="Gaussian noise",
+    )
+    return Saved(schema=SCHEMA, releases=(release,), certificate={"private": False})
+
+
+def loaded(document: Any, folder: Path) -> Saved:
+    path = folder / "evidence.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return evidence_file.load(path)
+
+
+def test_evidence_files_hold_weighed_components(tmp_path: Path) -> None:
+    text = evidence_file.to_json(saved(QUERY))
+    found = loaded(json.loads(text), tmp_path)
+    assert found.releases[0].query == QUERY and evidence_file.to_json(found) == text
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("features", 0, 0, 0), 1 << 40),
+        (("features", 0, 0, 0), 10**40),
+        (("features", 0, 0, 0), 0.5),
+        (("features", 0), [[3], [3]]),
+        (("clips",), []),
+        (("clips", 0, "radius"), -1),
+        (("clips", 1, "radius"), 10**40),
+        (("clips", 1, "multipliers"), []),
+        (("clips", 1, "sets", 0), ["c0", "c0"]),
+        (("clips", 1, "sets", 0), ["c0", "c1", "c2", "c0"]),
+    ],
+    ids=str,
+)
+def test_odd_files_are_refused(place: tuple[Any, ...], value: Any, tmp_path: Path) -> None:
+    document = json.loads(evidence_file.to_json(saved(QUERY)))
+    part = document["releases"][0]["query"]
+    for step in place[:-1]:
+        part = part[step]
+    part[place[-1]] = value
+    with pytest.raises(PrivetError):
+        loaded(document, tmp_path)
