@@ -13,6 +13,7 @@ import pytest
 
 import privet
 from privet.evidence import planned_noise as unit_noise
+from privet.evidence.tables import TableEvidence
 from privet.evidence.whole_table import is_whole
 from privet.methods import catalogue
 from privet.networks import load
@@ -20,7 +21,6 @@ from privet.privacy.ledger.book import Ledger
 from privet.privacy.queries.tables import Components, Tables
 from privet.privacy.queries.white import White
 from privet.schema.model import Column, Schema
-from tests.helpers.asked import asked
 
 SMALL, LARGE = "cancer", "sachs"
 
@@ -102,8 +102,11 @@ def test_what_is_called_quieter_is() -> None:
         planned = unit_noise.of_whole(schema, r, c, 0.1)
         assert real == pytest.approx(planned, rel=0.01)  # discrete noise is a little quieter
     blurred = privet.discover(data, schema, epsilon=0.1, delta=1e-6, ledger=":memory:")
-    pairs = [r for r in blurred.evidence.releases if len(asked(r, Components).sets[0]) == 2]
-    quietest = min(release.variance for release in pairs) / 2**40  # two contrasts times 2^10 each
+    evidence = TableEvidence.from_releases(schema, schema.names, blurred.evidence.releases)
+    each = [evidence.inverses(np.array([i]))[0][:, 1:] for i in range(len(levels))]
+    units = [(b**2).sum() / (k - 1) for b, k in zip(each, levels, strict=True)]  # 1 in contrasts
+    noise = zip(evidence.members(2), evidence.layers[2].variances, strict=True)
+    quietest = min(variance * units[i] * units[j] for (i, j), variance in noise)
     assert quietest > planned
     assert unit_noise.pure_is_quieter(schema, 0.1, 1e-6)
 

@@ -45,7 +45,7 @@ class Design:
     schema: Schema
     features: tuple[Levels, ...]
     rows: float
-    lengths: Floats  # (made-up rows, columns)
+    lengths: Floats  # (columns, made-up rows)
 
     @staticmethod
     def of(schema: Schema, margins: TableEvidence) -> Design:
@@ -62,7 +62,7 @@ class Design:
             schema=schema,
             features=features,
             rows=max(float(margins.rows), 1.0),
-            lengths=np.stack([(u**2).sum(axis=1) for u in made_up], axis=1),
+            lengths=np.stack([(u**2).sum(axis=1) for u in made_up]),
         )
 
     def clip(self, sets: Sets, budget: float, before: Clip | None = None) -> Clip:

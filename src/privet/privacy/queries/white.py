@@ -140,10 +140,9 @@ class White(Query):
             [
                 (np.array(u, dtype=np.int64) ** 2).sum(axis=1).astype(float)[codes[name]]
                 for name, u in zip(self.columns, self.features, strict=True)
-            ],
-            axis=1,
+            ]
         )
-        weight = np.full(len(lengths), float(WEIGHT))
+        weight = np.full(lengths.shape[1], float(WEIGHT))
         for clip in self.clips:
             sets = [tuple(place[name] for name in members) for members in clip.sets]
             squared = squared_lengths(lengths, sets, [float(m) ** 2 for m in clip.multipliers])
@@ -156,7 +155,7 @@ class White(Query):
 def squared_lengths(
     lengths: Floats, sets: Sequence[tuple[int, ...]], prices: Sequence[float]
 ) -> Floats:
-    """Of each row, Σ_A price ∏_{i∈A} lengths[row, i], the price that of the number of columns in A.
+    """Of each row, Σ_A price ∏_{i∈A} lengths[i, row], the price that of the number of columns in A.
 
     Sets that differ in their last column only are worked out together. Nothing is taken off: all
     that floating point can lose is a share of the sum.
@@ -165,16 +164,17 @@ def squared_lengths(
     for members in sets:
         if members:
             lasts.setdefault(members[:-1], []).append(members[-1])
-    out = np.full(len(lengths), prices[0] if () in sets else 0.0)
+    out = np.full(lengths.shape[1], prices[0] if () in sets else 0.0)
     prefixes = list(lasts)
     for start in range(0, len(prefixes), PREFIXES):
         some = prefixes[start : start + PREFIXES]
-        chosen = np.zeros((lengths.shape[1], len(some)))
+        chosen = np.zeros((len(some), len(lengths)))
         for at, prefix in enumerate(some):
-            chosen[lasts[prefix], at] = prices[len(prefix) + 1]
-        sums = lengths @ chosen
-        for at, prefix in enumerate(some):
-            out += np.prod(lengths[:, prefix], axis=1) * sums[:, at]
+            chosen[at, lasts[prefix]] = prices[len(prefix) + 1]
+        for prefix, total in zip(some, chosen @ lengths, strict=True):
+            for i in prefix:
+                total *= lengths[i]
+            out += total
     return out
 
 
