@@ -33,7 +33,6 @@ LARGEST_RADIUS = 1 << 33  # so that sums over 2^30 rows stay within 64 bits
 LARGEST_FEATURE = 1 << 20  # so that squares of features are exact in floating point
 MOST_SETS = 1 << 22  # so that sums over sets are right but for half of the slack
 SLACK = 1e-9  # relative, above what floating point can lose in a sum of positive numbers
-PREFIXES = 64  # that are worked out at once
 
 Levels = tuple[tuple[int, ...], ...]  # the features of each level of a column
 
@@ -165,16 +164,11 @@ def squared_lengths(
         if members:
             lasts.setdefault(members[:-1], []).append(members[-1])
     out = np.full(lengths.shape[1], prices[0] if () in sets else 0.0)
-    prefixes = list(lasts)
-    for start in range(0, len(prefixes), PREFIXES):
-        some = prefixes[start : start + PREFIXES]
-        chosen = np.zeros((len(some), len(lengths)))
-        for at, prefix in enumerate(some):
-            chosen[at, lasts[prefix]] = prices[len(prefix) + 1]
-        for prefix, total in zip(some, chosen @ lengths, strict=True):
-            for i in prefix:
-                total *= lengths[i]
-            out += total
+    for prefix, last in lasts.items():
+        total = lengths[last].sum(axis=0)
+        for i in prefix:
+            total *= lengths[i]
+        out += prices[len(prefix) + 1] * total
     return out
 
 
