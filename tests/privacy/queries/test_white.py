@@ -159,7 +159,7 @@ def test_an_answer_is_the_sum_over_its_rows() -> None:
 
 
 def test_a_weight_that_is_rounded_up_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(white.np, "floor", np.ceil)
+    monkeypatch.setattr(np, "floor", np.ceil)
     assert list(broken(QUERY, SCHEMA, all_rows(SIZES)))
 
 

@@ -1,16 +1,17 @@
 """Interactions of pairs and of the triples that matter: what the table methods measure.
 
-Half of the budget measures the number of rows, all columns and all pairs. A first look at
-these (free) says which triples matter: two neighbours of a column, three neighbours of one
-column, and a removed pair with the column that explained it. The other half measures these
-triples and, once more, the columns and pairs in them. Everything after that is free.
+A twentieth of the budget measures the number of rows and all columns, half of the rest all pairs. A
+first look at these (free) says which triples matter: two neighbours of a column, three neighbours
+of one column, and a removed pair with the column that explained it. What is left measures these
+triples and, once more, the columns and pairs in them. Everything after that is free. Pairs and
+triples are measured in white features (``white.py``) where these tell more than contrasts.
 
 With delta = 0 noise is Laplace's, of which many small questions need much. Then the table of all
 columns is measured once in their place, if it is small enough to be quieter.
 
 Privacy. Each release is Gaussian (or Laplace) noise on exact integers with the sensitivity of
-``privacy.queries.tables.Components``, or of ``privacy.queries.tables.Tables`` for one table; which
-triples are asked for is a function of the first releases and public facts. So the run is an
+``privacy.queries.tables.Components``, ``privacy.queries.white.White`` or, for one table,
+``privacy.queries.tables.Tables``; which triples are asked for is a function of the first releases and public facts. So the run is an
 adaptive composition of at most the run's budget, which the ledger's filter enforces
 (``proofs/filter.md``).
 """
