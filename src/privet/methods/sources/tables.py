@@ -11,9 +11,9 @@ columns is measured once in their place, if it is small enough to be quieter.
 
 Privacy. Each release is Gaussian (or Laplace) noise on exact integers with the sensitivity of
 ``privacy.queries.tables.Components``, ``privacy.queries.white.White`` or, for one table,
-``privacy.queries.tables.Tables``; which triples are asked for is a function of the first releases and public facts. So the run is an
-adaptive composition of at most the run's budget, which the ledger's filter enforces
-(``proofs/filter.md``).
+``privacy.queries.tables.Tables``; which triples are asked for is a function of the first releases
+and public facts. So the run is an adaptive composition of at most the run's budget, which the
+ledger's filter enforces (``proofs/filter.md``).
 """
 
 from __future__ import annotations
