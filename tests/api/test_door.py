@@ -142,6 +142,18 @@ def test_a_postman_who_can_read_what_lies_here_is_refused(
         door._check_apart(Postman(name="root", uid=0, gid=0), [path])
 
 
+def test_a_socket_that_cannot_be_given_away_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "chown", refuse)
+    with pytest.raises(StudyError, match="only root may"):
+        door._hand_over(tmp_path, Postman(name="postman", uid=54321, gid=54321))
+    door._hand_over(tmp_path, Postman.named(None))
+
+
 def test_an_engine_beside_privet_is_refused(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "ENGINES", ("pytest",))
     with pytest.raises(StudyError, match="environment of its own"):

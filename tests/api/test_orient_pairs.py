@@ -180,9 +180,9 @@ def drawn(graph: Graph, *told: Orientation) -> tuple[Graph, tuple[str, ...]]:
     def judge(_schema: Any, pair: Any, _releases: Any, _choices: Any) -> Orientation:
         return by_pair[frozenset((pair.x, pair.y))]
 
-    way = replace(ways.get("auto"), judge=judge)
+    way = replace(ways.way_named("auto"), judge=judge)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("privet.pairs.way.get", lambda _name: way)
+        patch.setattr("privet.pairs.edges.way_named", lambda _name: way)
         return edges.orient(graph, known, releases, 0)
 
 

@@ -119,10 +119,10 @@ def test_the_library_prints_nothing() -> None:
                 assert ast.unparse(node.func) != "print", f"{file}:{node.lineno} prints"
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_files_stay_short(file: str) -> None:
-    lines = len((ROOT / file).read_text(encoding="utf-8").splitlines())
-    assert lines <= LONGEST_FILE, f"{file} has {lines} lines; split it by what changes together"
+def test_files_stay_short() -> None:
+    lines = {file: len((ROOT / file).read_text(encoding="utf-8").splitlines()) for file in FILES}
+    long = {file: count for file, count in lines.items() if count > LONGEST_FILE}
+    assert not long, f"{long}: split them by what changes together"
 
 
 def test_no_error_is_bare_or_swallowed() -> None:
@@ -171,7 +171,7 @@ def test_a_device_loads_little() -> None:
 
 def test_the_rules_can_fail() -> None:
     """Each rule finds what it looks for where it is allowed."""
-    assert "opendp.prelude" in set(imports("privacy/mechanisms.py"))
+    assert "opendp.measurements" in set(imports("privacy/mechanisms.py"))
     attributes = {
         n.attr for n in ast.walk(tree("privacy/vault.py")) if isinstance(n, ast.Attribute)
     }

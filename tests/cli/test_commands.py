@@ -131,7 +131,7 @@ def test_the_run_of_a_certificate_is_in_the_ledger(home: Path, run: Run) -> None
 def test_methods(home: Path, run: Run) -> None:
     """Those for graphs, then those for pairs."""
     names = [("discover", method.name) for method in catalogue.available()]
-    names += [("orient", way.name) for way in ways.available()]
+    names += [("orient", way.name) for way in ways.all_ways()]
     shown, table = run("methods").out, run("methods", "--markdown").out
     listed = json.loads(run("methods", "--json").out)
     assert [(line["command"], line["method"]) for line in listed] == names
@@ -146,7 +146,7 @@ def test_methods_in_groups_that_fit_a_narrow_terminal(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     shown = run("methods").out
-    assert shown.count("\n") < 3 * (len(catalogue.available()) + len(ways.available()))
+    assert shown.count("\n") < 3 * (len(catalogue.available()) + len(ways.all_ways()))
     titles = ("Central privacy", "Local privacy", "No privacy", "For `privet orient`")
     places = [shown.index(title) for title in titles]
     assert places == sorted(places)

@@ -16,7 +16,7 @@ def test_a_plan_for_sites_stands_beside_one_alone_and_one_place(home: Path, run:
     (home / "data.csv").unlink()  # it needs no data
     shown = run(*PLAN, "--sites", "5", "--effect", "0.1")
     assert shown.code == 0, shown.err
-    for word in ("one site alone", "one place", "together", "needs epsilon", "not in this version"):
+    for word in ("one site alone", "one place", "together", "needs epsilon", "federate lock"):
         assert word in shown.out
     found = json.loads(run(*PLAN, "--sites", "5", "--effect", "0.1", "--json").out)
     assert found["sites"] == 5 and found["epsilon_for_effect"] > 0
@@ -82,11 +82,17 @@ def test_a_rehearsal_says_who_refused_and_who_was_lost(home: Path, run: Run) -> 
     assert [line["name"] for line in json.loads(told.out)][:2] == ["joint", "site-1"]
 
 
-def test_together_is_not_in_this_version(home: Path, run: Run) -> None:
-    words = ("federate", "simulate", "cancer", "--rows", "200", "--epsilon", "1", "--together")
-    refused = run(*words, "--output", "played")
-    assert refused.code == 2 and "not in this version; apart is" in refused.err
-    assert not (home / "played").exists()
+def test_sites_add_up_under_masks(home: Path, run: Run) -> None:
+    words = ("federate", "simulate", "cancer", "--rows", "200", "--epsilon", "1")
+    made = run(*words, "--together", "--tolerate", "2", "--output", "summed")
+    assert made.code == 0 and "messages were sent to 5 sites" in made.out
+    said = json.loads((home / "summed" / "joint" / "certificate.json").read_text("utf-8"))
+    assert said["trust"] == "together" and said["tolerated"] == 2
+    for more in (("--tolerate", "9"), ("--delta", "0"), ("--sites", "2")):
+        assert run(*words, "--together", *more, "--output", "none").code == 2
+        assert not (home / "none").exists()
+    refused = run(*words, "--tolerate", "2", "--output", "apart")
+    assert refused.code == 2 and "need trust nobody" in refused.err
 
 
 def test_rivals_over_the_rows_of_sites(home: Path, run: Run) -> None:

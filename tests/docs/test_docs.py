@@ -216,16 +216,16 @@ def search_options() -> str | None:
 
 def pair_options() -> str | None:
     from privet.pairs.options import Choices
-    from privet.pairs.way import available
+    from privet.pairs.way import all_ways
 
-    return options_table(Choices, available())
+    return options_table(Choices, all_ways())
 
 
 def options_table(settings: type, methods: Sequence[Any]) -> str:
-    from privet.options.option import table
+    from privet.options.option import options_of
 
     lines = []
-    for option in table(settings):
+    for option in options_of(settings):
         value = f" {option.metavar}" if option.metavar else ""
         users = [f"`{method.name}`" for method in methods if option.name in method.uses]
         default = "" if option.default is None or option.kind == "flag" else str(option.default)

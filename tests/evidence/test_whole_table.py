@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import privet
-from privet.evidence import planned_noise as unit_noise
+from privet.evidence import unit_noise
 from privet.evidence.tables import TableEvidence
 from privet.evidence.whole_table import is_whole
 from privet.methods import catalogue

@@ -239,7 +239,7 @@ def gaussian() -> tuple[dict[str, list[float]], privet.Schema]:
 
 def paired() -> Iterator[tuple[str, Case]]:
     """Every way to tell the cause of a pair."""
-    for way in ways.available():
+    for way in ways.all_ways():
         if way.name not in SECRET_HALVES:
             yield f"pair, {way.name}", partial(told, way)
 

@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from privet.graph import Edge, Graph, svg
-from privet.graph.graph import Mark
+from privet.graph.drawing import svg
+from privet.graph.graph import Edge, Graph, Mark
 from privet.graph.layout import BOX_HEIGHT, place
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privet.errors import GraphError, OutputError
-from privet.graph import Edge, Graph, load, save
 from privet.graph.formats import files as io
-from privet.graph.graph import ALLOWED, KINDS, SYMMETRIC, Kind, Mark
+from privet.graph.formats.files import load, save
+from privet.graph.graph import ALLOWED, KINDS, SYMMETRIC, Edge, Graph, Kind, Mark
 
 ODD = (
     *("a b", 'say "hi"', "naïve, ünïcode", "back\\slash\\", "node", "x -> y;", "<&'>"),

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import privet.graph
 from privet.errors import GraphError
-from privet.graph import Edge, Graph
+from privet.graph.graph import Edge, Graph
 
 COLLIDER = Graph("dag", ("a", "b", "c"), (Edge("a", "c", "-->"), Edge("b", "c", "-->")))
 CHAIN = Graph("dag", ("a", "b", "c"), (Edge("a", "b", "-->", 0.9, 0.8), Edge("b", "c", "-->")))
@@ -125,11 +124,7 @@ def test_what_is_not_a_graph_is_refused(make: Callable[[], object], text: str) -
 
 
 def test_knowledge_is_light_to_import() -> None:
-    code = "import sys; from privet.graph import Knowledge; sys.exit('numpy' in sys.modules)"
+    code = (
+        "import sys; from privet.graph.knowledge import Knowledge; sys.exit('numpy' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_every_name_of_the_package_is_there() -> None:
-    assert all(getattr(privet.graph, name) for name in privet.graph.__all__)
-    with pytest.raises(AttributeError, match="nothing"):
-        _ = privet.graph.nothing

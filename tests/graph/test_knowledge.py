@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from privet.errors import KnowledgeError
-from privet.graph import Knowledge
+from privet.graph.knowledge import Knowledge
 
 
 def test_tiers_allow_arrows_forwards_and_inside() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from privet.arrays import Bools
 from privet.errors import GraphError, KnowledgeError
-from privet.graph import Knowledge
+from privet.graph.knowledge import Knowledge
 from privet.graph.meek import (
     apply_knowledge,
     cpdag,

@@ -9,8 +9,8 @@ import pytest
 
 from privet.arrays import Bools, Floats
 from privet.errors import GraphError
-from privet.graph import Edge, Graph, compare
-from privet.graph.metrics import structural_intervention_distance
+from privet.graph.graph import Edge, Graph
+from privet.graph.metrics import compare, structural_intervention_distance
 
 
 def dag(nodes: str, *pairs: str) -> Graph:

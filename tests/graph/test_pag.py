@@ -15,7 +15,6 @@ import pytest
 
 from privet.arrays import Bools, Floats, Indices
 from privet.errors import GraphError, KnowledgeError
-from privet.graph import Edge, Graph, Knowledge, compare
 from privet.graph.fci_rules import (
     CIRCLE,
     HEAD,
@@ -27,7 +26,9 @@ from privet.graph.fci_rules import (
     discriminating_paths,
     written,
 )
-from privet.graph.graph import Mark
+from privet.graph.graph import Edge, Graph, Mark
+from privet.graph.knowledge import Knowledge
+from privet.graph.metrics import compare
 from privet.graph.pag import marks_of, pag_of_mag, respects, to_graph, true_mag, true_pag
 
 # --- independence in a MAG, by walks ----------------------------------------------------------

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from privet.evidence.moments import MomentEvidence, planned_noise
-from privet.evidence.planned_noise import of_interactions
 from privet.evidence.tables import TableEvidence
+from privet.evidence.unit_noise import of_interactions
 from privet.independence import chi2
 from privet.independence.joint import JointMomentJudge, JointTableJudge
 from privet.independence.tables import TableJudge

@@ -11,7 +11,7 @@ from privet.api.discover import measure
 from privet.methods import catalogue
 from privet.methods.method import Method
 from privet.methods.options import make_settings
-from privet.pairs import way as ways
+from privet.pairs.way import all_ways
 from privet.privacy.mechanisms import Gaussian
 from privet.privacy.vault import Vault
 from tests.golden.cases import tables
@@ -53,4 +53,4 @@ def test_searches_on_one_measurement_have_one_accounting() -> None:
 
 
 def test_ways_that_select_are_in_zcdp() -> None:
-    assert {way.name for way in ways.available() if way.accounting == "zcdp"} == {"anm-iqr"}
+    assert {way.name for way in all_ways() if way.accounting == "zcdp"} == {"anm-iqr"}

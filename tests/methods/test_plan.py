@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import binomtest
 
 from privet.errors import BudgetError, MethodError
-from privet.evidence.planned_noise import of_interactions
 from privet.evidence.prior import default_level
+from privet.evidence.unit_noise import of_interactions
 from privet.independence import chi2
 from privet.methods.plan import epsilon_for, plan
 from privet.networks import load

@@ -15,13 +15,13 @@ from privet.cli.main import build_parser
 from privet.errors import MethodError
 from privet.methods import catalogue
 from privet.methods.options import Settings, make_settings
-from privet.options.option import flag, name, number, read, special, table, whole
+from privet.options.option import flag, name, number, options_of, read, special, whole
 from privet.pairs import way as ways
 from privet.pairs.options import Choices, make_choices
 
 TABLES = pytest.mark.parametrize(
     ("settings", "methods"),
-    [(Settings, catalogue.available()), (Choices, ways.available())],
+    [(Settings, catalogue.available()), (Choices, ways.all_ways())],
     ids=["search", "pairs"],
 )
 
@@ -39,8 +39,10 @@ class Toy:
 
 def test_the_table_is_the_class() -> None:
     names = ["size", "share", "width", "kind", "style", "loud"]
-    assert [option.name for option in table(Toy)] == names
-    assert [option.default for option in table(Toy)] == [getattr(Toy(), each) for each in names]
+    assert [option.name for option in options_of(Toy)] == names
+    assert [option.default for option in options_of(Toy)] == [
+        getattr(Toy(), each) for each in names
+    ]
 
 
 @pytest.mark.parametrize(
@@ -87,14 +89,14 @@ def test_a_special_option_is_listed_by_a_method_and_no_other_is(
     settings: type, methods: tuple[Any, ...]
 ) -> None:
     listed = set().union(*(method.uses for method in methods))
-    assert {option.name for option in table(settings) if not option.taken_by} == listed
+    assert {option.name for option in options_of(settings) if not option.taken_by} == listed
 
 
 @TABLES
 def test_every_field_is_an_option_but_for_those_of_the_library(
     settings: type, methods: tuple[Any, ...]
 ) -> None:
-    other = {each.name for each in fields(settings)} - {each.name for each in table(settings)}
+    other = {each.name for each in fields(settings)} - {each.name for each in options_of(settings)}
     assert other <= {"on_step", "replicas"}
 
 
@@ -107,7 +109,7 @@ def arguments(command: str) -> Iterator[argparse.Action]:
 @pytest.mark.parametrize(("settings", "command"), [(Settings, "discover"), (Choices, "orient")])
 def test_every_option_is_an_argument(settings: type, command: str) -> None:
     shown = {action.dest: action for action in arguments(command)}
-    for option in table(settings):
+    for option in options_of(settings):
         action = shown[option.name]
         assert action.option_strings == [option.flag]
         assert action.help == option.help and action.metavar == option.metavar
@@ -115,5 +117,5 @@ def test_every_option_is_an_argument(settings: type, command: str) -> None:
 
 
 def test_the_defaults_fit_their_own_rules() -> None:
-    assert make_settings(**{o.name: o.default for o in table(Settings)}) == Settings()
-    assert make_choices(**{o.name: o.default for o in table(Choices)}) == Choices()
+    assert make_settings(**{o.name: o.default for o in options_of(Settings)}) == Settings()
+    assert make_choices(**{o.name: o.default for o in options_of(Choices)}) == Choices()

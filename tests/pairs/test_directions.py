@@ -30,10 +30,10 @@ from privet.privacy.queries.pairs import LossDifference, PairTable
 from privet.results.saved import to_json
 
 ROWS = 6000
-PRIVATE = [way.name for way in registry.available() if way.private]
-TESTED = [way.name for way in registry.available() if way.tested]
+PRIVATE = [way.name for way in registry.all_ways() if way.private]
+TESTED = [way.name for way in registry.all_ways() if way.tested]
 TABLES = [name for name in PRIVATE if name.startswith("table-")]
-PUBLISHED = [way.name for way in registry.available() if way.published]
+PUBLISHED = [way.name for way in registry.all_ways() if way.published]
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 
 
@@ -105,7 +105,7 @@ def test_simulated_pairs_are_mostly_right() -> None:
     assert right > 12
 
 
-@pytest.mark.parametrize("way", registry.available(), ids=lambda way: way.name)
+@pytest.mark.parametrize("way", registry.all_ways(), ids=lambda way: way.name)
 def test_every_way_answers_without_privacy(way: registry.Way) -> None:
     found = orient(curve(2000), method=way.name, private=False)
     assert found[0].direction in ("-->", "<--", "undecided")
@@ -375,7 +375,7 @@ def test_a_table_is_judged_in_every_way_for_nothing() -> None:
 
 
 def orient_same(found: Any, method: str) -> float:
-    way = registry.get(method)
+    way = registry.way_named(method)
     pair = registry.Pair(x="x", y="y")
     told = way.judge(found.evidence.schema, pair, found.evidence.releases, Choices())
     assert told.difference is not None

@@ -23,7 +23,7 @@ from privet.privacy.queries.additive_noise import Anm, AnmScores
 from privet.privacy.queries.residuals import UNIT, IqrStability, LogIqr
 from privet.privacy.queries.tested import RankStability
 
-TESTED = [way.name for way in registry.available() if way.tested]
+TESTED = [way.name for way in registry.all_ways() if way.tested]
 RANKS = ("anm-kendall", "anm-spearman")
 DELTA = Fraction(1, 10**6)
 
@@ -64,7 +64,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_there_are_three_such_ways() -> None:
     assert TESTED == ["anm-iqr-tested", "anm-kendall", "anm-spearman"]
-    assert all(registry.get(name).private for name in TESTED)
+    assert all(registry.way_named(name).private for name in TESTED)
 
 
 @pytest.mark.parametrize("method", TESTED)

@@ -14,6 +14,8 @@ import privet
 from privet.errors import EvidenceError, PrivetError
 from privet.evidence.tables import TableEvidence
 from privet.graph.knowledge import Knowledge
+from privet.methods import catalogue
+from privet.methods.options import Settings
 from privet.privacy import mechanisms
 from privet.privacy.ledger.conversion import Accounting, epsilon_for, rho_for
 from privet.privacy.queries.tables import Components
@@ -491,3 +493,14 @@ def test_sites_per_person_is_kept_in_schema_files() -> None:
     assert Schema.from_toml(schema.to_toml()) == schema == Schema.from_dict(schema.to_dict())
     assert "the most sites at which one person can be" in schema.to_toml()
     assert schema.unit == SCHEMA.unit and schema.names == NAMES
+
+
+def test_one_site_is_the_central_search_bit_for_bit() -> None:
+    found = hospital("hospital-a")
+    method = catalogue.get(found.method)
+    labelled = tuple(replace(release, site="hospital-a") for release in found.evidence.releases)
+    alone, central = (
+        method.search(found.evidence.schema, releases, Settings())
+        for releases in (labelled, found.evidence.releases)
+    )
+    assert alone == central and central.graph.edges

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +13,25 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
+from scipy.stats import norm
 
 import privet
 from privet.api.conduct import Conductor
 from privet.errors import MethodError, StudyError
 from privet.methods.options import Settings
+from privet.privacy.ledger.conversion import epsilon_for, rho_for
 from privet.privacy.queries.base import Query
 from privet.privacy.queries.moments import FINE, Locations, Moments
 from privet.privacy.queries.tables import Components, Tables
+from privet.privacy.together.wire import Answer, Ask
 from privet.privacy.vault import Vault
 from privet.results.saved import load
-from privet.schema.model import Schema
+from privet.results.together import certificate
+from privet.schema.model import Column, Schema
 from privet.trust.together import Together, first_place
 from tests.helpers.hospitals import NAMES, NUMBERS, SCHEMA
-from tests.helpers.studies import SITES, Study, found
+from tests.helpers.laws import FALSE_ALARM
+from tests.helpers.studies import SITES, Study, ask_for, found
 
 ADDITIVE: tuple[tuple[Query, Schema], ...] = (
     (Components(((),)), SCHEMA),
@@ -189,6 +195,47 @@ def test_the_folder_of_another_study_is_refused(study: Study, tmp_path: Path) ->
     (kept / "state.json").write_text('{"study": "00", "attempt": 1, "roster": [], "budget": 1}')
     with pytest.raises(StudyError, match="not the state of this study"):
         conductor(study, Doors(study)).run(FEW)
+
+
+def test_the_noise_of_a_sum_is_that_which_was_paid_for(tmp_path: Path) -> None:
+    """1,770 numbers of one question: their noise against what honest sites must add by
+    proofs/together.md, written down anew here, and against what the release says of it."""
+    columns = tuple(Column(name=f"c{i}", kind="categorical", levels=("n", "y")) for i in range(60))
+    schema = Schema(name="many", columns=columns)
+    study = found(tmp_path, schema=schema, tolerate=2)
+    rng = np.random.default_rng(3)
+    words = np.array(["n", "y"])
+    rows = {site: words[rng.integers(0, 2, (60, 40))] for site in SITES}
+    for site, drawn in rows.items():
+        study.rows[site].clear()
+        study.rows[site].update({c.name: x.tolist() for c, x in zip(columns, drawn, strict=True)})
+    query = Components(tuple(combinations(schema.names, 2)))
+    asked: list[Ask] = []
+
+    def post(ask: Ask) -> list[Answer]:
+        asked.append(ask)
+        return [study.answer(name, ask) for name in ask.place.roster]
+
+    curator = Together(study.lock, post, place=first_place(study.lock))
+    release = curator.release(query, Fraction(1))
+    every = np.hstack(list(rows.values()))
+    data = {c.name: x for c, x in zip(columns, every, strict=True)}
+    noise = release.values - Vault(data, schema, None)._evaluate(query)
+    rho, honest = asked[0].questions[0].rho, len(SITES) - 2
+    planned = 5 * float(query.l2_squared(schema) / (2 * rho * honest))
+    far = norm.isf(FALSE_ALARM / 2) * np.sqrt(2 / len(noise))
+    assert abs(np.mean(noise.astype(float) ** 2) / planned - 1) < far < 0.2
+    assert release.variance == pytest.approx(planned, rel=1e-6)
+
+
+def test_a_person_at_two_sites_moves_the_sum_twice_as_far(study: Study) -> None:
+    """So that the noise protects them as if the budget were four times as large."""
+    lock = replace(study.lock, schema=replace(study.lock.schema, sites_per_person=2))
+    answers = [study.answer(name, ask_for(study.lock)) for name in SITES]
+    said = certificate(lock, answers)
+    rho = rho_for(1, 1e-6, "gdp")
+    assert said["epsilon"] == pytest.approx(epsilon_for(4 * rho, 1e-6, "gdp"), rel=1e-9)
+    assert said["epsilon_at_one_site"] == 1.0 < said["epsilon"]
 
 
 def test_what_a_sum_cannot_say_is_refused(study: Study) -> None:

@@ -7,9 +7,10 @@ A command asks here before it loads anything heavy, so nothing heavy is loaded h
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from privet.errors import (
     BudgetError,
@@ -24,7 +25,7 @@ from privet.schema.model import Schema
 from privet.schema.names import SITE, SITE_RULE
 
 if TYPE_CHECKING:
-    from privet.local.device.protocol import Protocol as Devices
+    from privet.local.device.protocol import Protocol
 
 # What costs nothing: its flag, and why nothing that buys or reads goes with it.
 FREE: dict[str, tuple[str, type[PrivetError], str]] = {
@@ -42,7 +43,7 @@ FREE: dict[str, tuple[str, type[PrivetError], str]] = {
 }
 
 
-class Chosen(Protocol):
+class Chosen(typing.Protocol):
     """What a method and a way to orient pairs have in common."""
 
     @property
@@ -81,11 +82,11 @@ def read_schema(schema: Schema | str | Path | None) -> Schema:
     return schema
 
 
-def read_protocol(protocol: Devices | str | Path) -> Devices:
-    from privet.local.device.protocol import Protocol as Devices
+def read_protocol(protocol: Protocol | str | Path) -> Protocol:
+    from privet.local.device.protocol import Protocol
 
-    known = Devices.load(protocol) if isinstance(protocol, str | Path) else protocol
-    if not isinstance(known, Devices):
+    known = Protocol.load(protocol) if isinstance(protocol, str | Path) else protocol
+    if not isinstance(known, Protocol):
         raise DataError(
             f"the protocol is a {type(known).__name__}; give a privet.local.Protocol or the path "
             f"of the protocol.json beside the reports"

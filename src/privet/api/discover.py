@@ -14,7 +14,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privet.api import evidence as saving
 from privet.api.checks import (
     check_budget_options,
     check_data,
@@ -29,6 +28,8 @@ from privet.api.evidence import (
     hold_evidence,
     open_evidence,
     same_table,
+    saved_run,
+    saved_without_privacy,
 )
 from privet.api.methods import (
     best_delta,
@@ -47,7 +48,7 @@ from privet.local.device.protocol import Protocol
 from privet.methods import catalogue
 from privet.methods.method import Method, Published
 from privet.methods.options import Settings, make_settings
-from privet.methods.sources import reports as local
+from privet.methods.sources.reports import facts
 from privet.pairs import edges
 from privet.pairs.way import pair_of
 from privet.privacy.queries.base import Release
@@ -206,7 +207,7 @@ def _measure_as_published(
     curator = without_privacy(request.data, request.schema)
     releases = paper.measure(curator, request.settings, epsilon, delta)
     claim = Claim(epsilon=epsilon, delta=delta, why=paper.why)
-    return saving.without_privacy(request.schema, request.methods[0].name, releases, claim)
+    return saved_without_privacy(request.schema, request.methods[0].name, releases, claim)
 
 
 def _measure_exactly(request: Request) -> Saved:
@@ -216,7 +217,7 @@ def _measure_exactly(request: Request) -> Saved:
     every = (release for part in parts.values() for release in part)
     releases = tuple({release.query: release for release in every}.values())
     more = _ask_pairs(request, curator, releases) if request.share else ()
-    saved = saving.without_privacy(request.schema, request.methods[0].name, releases + more)
+    saved = saved_without_privacy(request.schema, request.methods[0].name, releases + more)
     return replace(saved, releases=releases + _about_pairs(more))
 
 
@@ -232,10 +233,10 @@ def _measure_privately(request: Request, session: Session) -> Saved:
                 more = _ask_pairs(request, session.curator(), releases)
     except BaseException as error:
         if releases:  # which were paid for
-            paid = saving.of_run(schema, session.statement(), releases, request.site)
+            paid = saved_run(schema, session.statement(), releases, request.site)
             error.evidence = paid  # type: ignore[attr-defined]
         raise
-    saved = saving.of_run(schema, session.statement(), releases + more, request.site)
+    saved = saved_run(schema, session.statement(), releases + more, request.site)
     return replace(saved, releases=releases + _about_pairs(more))
 
 
@@ -271,7 +272,7 @@ def receive(
     check_data(reports)
     settings.on_step("reading the reports", 0.1)
     release = collect(reports, known)
-    promise = of_reports(table, chosen[0].name, release, local.facts(release))
+    promise = of_reports(table, chosen[0].name, release, facts(release))
     return Saved(schema=table, releases=(release,), certificate=dict(promise))
 
 

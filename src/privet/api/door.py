@@ -92,13 +92,24 @@ def serve_site(
         alone(book.path.with_name(book.path.name + ".door")),
         sockets.listening(Path(socket_path)) as door,
     ):
-        if carrier.name is not None:
-            os.chown(socket_path, carrier.uid, carrier.gid)
+        _hand_over(Path(socket_path), carrier)
         on_ready()
         while True:
             connection, _ = door.accept()
             with connection:
                 _answer(connection, site.answer)
+
+
+def _hand_over(path: Path, postman: Postman) -> None:
+    if postman.uid == os.getuid():
+        return
+    try:
+        os.chown(path, postman.uid, postman.gid)
+    except OSError:
+        raise StudyError(
+            f"cannot give the socket {str(path)!r} to user {postman.name!r}, which only root may; "
+            "start the site as root, or carry the messages as files"
+        ) from None
 
 
 def _answer(connection: socket.socket, answer: Callable[[bytes], bytes]) -> None:

@@ -16,11 +16,10 @@ from privet.graph.knowledge import Knowledge
 from privet.methods import catalogue
 from privet.methods.method import Method
 from privet.methods.options import Settings
-from privet.pairs import way as ways
+from privet.pairs.way import all_ways
 from privet.results import certificate as certificates
-from privet.results import saved as evidence_file
 from privet.results.certificate import Certificate, Claim
-from privet.results.saved import Saved
+from privet.results.saved import Saved, kind, load, step_by_step
 from privet.schema.model import Schema
 from privet.schema.names import same_name
 
@@ -31,13 +30,13 @@ if TYPE_CHECKING:
 Releases = tuple["Release", ...]
 
 
-def of_run(schema: Schema, run: Statement, releases: Releases, site: str | None = None) -> Saved:
+def saved_run(schema: Schema, run: Statement, releases: Releases, site: str | None = None) -> Saved:
     """What a run that is closed by now has released."""
     promise = certificates.of_run(schema, run, releases, site)
     return Saved(schema=schema, releases=releases, certificate=dict(promise))
 
 
-def without_privacy(
+def saved_without_privacy(
     schema: Schema, name: str, releases: Releases, claim: Claim | None = None
 ) -> Saved:
     """Exact answers, or those of a paper, which claims something for them."""
@@ -52,10 +51,10 @@ def open_evidence(evidence: Saved | str | Path, schema: Schema | str | Path | No
             f"the evidence is a {type(evidence).__name__}; give the .evidence of a result, or "
             f"the path of an evidence.json"
         )
-    saved = evidence if isinstance(evidence, Saved) else evidence_file.load(evidence)
+    saved = evidence if isinstance(evidence, Saved) else load(evidence)
     if schema is not None:
         known = same_table(saved.schema, read_schema(schema))
-        if known.knowledge != saved.schema.knowledge and evidence_file.step_by_step(saved):
+        if known.knowledge != saved.schema.knowledge and step_by_step(saved):
             raise EvidenceError(
                 "this evidence holds the answers of a search that knew what could not be an edge "
                 "and asked nothing about that, so other knowledge would need other answers; leave "
@@ -82,7 +81,7 @@ def same_table(old: Schema, new: Schema) -> Schema:
 
 def check_evidence(chosen: Method, saved: Saved, measured: Certificate) -> None:
     """Whether this method can search this evidence; if not, what it lacks and what would serve."""
-    held = {evidence_file.kind(release, saved.schema) for release in saved.releases}
+    held = {kind(release, saved.schema) for release in saved.releases}
     by = catalogue.get(measured["method"])
     if chosen.evidence == "exact" and measured["private"]:
         raise MethodError(
@@ -100,7 +99,7 @@ def check_evidence(chosen: Method, saved: Saved, measured: Certificate) -> None:
             f"{' and '.join(sorted(held))}, measured by {by.name}); use one of "
             f"{', '.join(sharing(by))}{again}"
         )
-    if evidence_file.step_by_step(saved) and chosen is not by:
+    if step_by_step(saved) and chosen is not by:
         raise MethodError(
             f"this evidence holds the answers that {by.name} was told step by step, of which "
             f"{chosen.name} can make nothing; use --method {by.name}, or run {chosen.name} on the "
@@ -115,7 +114,7 @@ def check_searchable(saved: Saved, settings: Settings) -> None:
             f"orient_pairs {settings.orient_pairs!r} was given together with evidence, but pairs "
             "are measured on data; leave it away: pairs that are in the evidence are used"
         )
-    if saved.certificate.get("method") in {way.name for way in ways.available()}:
+    if saved.certificate.get("method") in {way.name for way in all_ways()}:
         raise EvidenceError(
             "this evidence holds pairs of columns and nothing to search; judge them again with "
             "`privet orient --evidence FILE`"
@@ -129,7 +128,7 @@ def _check_no_new_questions(saved: Saved, settings: Settings) -> None:
     given["max_order"] = None if settings.max_order == Settings.max_order else settings.max_order
     free = {"threshold", "steps", "sparsity"}  # of weights, which check these themselves
     named = [name for name, value in given.items() if value is not None and name not in free]
-    if evidence_file.step_by_step(saved) and named:
+    if step_by_step(saved) and named:
         raise MethodError(
             f"{named[0]} is {given[named[0]]!r}, but this evidence holds the answers to questions "
             f"that were asked without it; leave it away, or run the method on the data with it"

@@ -12,11 +12,10 @@ from privet.errors import MethodError, SchemaError
 from privet.methods import catalogue
 from privet.methods.method import USUAL_DELTA, Method, Published
 from privet.methods.options import Settings
-from privet.methods.sources import reports as local
-from privet.pairs import way as ways
+from privet.methods.sources import reports
 from privet.pairs.measure import numeric
 from privet.pairs.options import Choices
-from privet.pairs.way import AUTO, Way
+from privet.pairs.way import AUTO, Way, all_ways
 from privet.schema.model import Schema
 
 Names = tuple[str, str]
@@ -61,11 +60,11 @@ def choose(name: str, schema: Schema, delta: float, private: bool) -> Method:
 
 
 def choose_for_reports(name: str) -> Method:
-    chosen = catalogue.get(local.DEFAULT if name == "auto" else name)
-    if chosen.evidence != local.REPORTS:
+    chosen = catalogue.get(reports.DEFAULT if name == "auto" else name)
+    if chosen.evidence != reports.REPORTS:
         raise MethodError(
             f"{chosen.name} searches {chosen.evidence}, not reports that devices have randomised; "
-            f"use one of {', '.join(catalogue.on_evidence(local.REPORTS))}"
+            f"use one of {', '.join(catalogue.on_evidence(reports.REPORTS))}"
         )
     return chosen
 
@@ -164,7 +163,7 @@ def check_way(
     way: Way, choices: Choices, private: bool, as_published: bool, ledger: object
 ) -> None:
     """Refuse a way or a choice that does not go with the promise."""
-    check_uses([way], ways.available(), choices.special())
+    check_uses([way], all_ways(), choices.special())
     if as_published:
         check_never_charged(private, ledger)
         _check_published(way, choices)
@@ -183,7 +182,7 @@ def check_way(
 def _check_published(way: Way, choices: Choices) -> None:
     if way.published is None or choices.find_bounds:
         what = way.name if way.published is None else f"{way.name} with find_bounds"
-        named = [other.name for other in ways.available() if other.published]
+        named = [other.name for other in all_ways() if other.published]
         raise MethodError(
             f"{what} cannot be run as published; choose one of {', '.join(named)}, without "
             "find_bounds"

@@ -12,14 +12,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from privet.api import evidence as saving
 from privet.api.checks import (
     check_budget_options,
     check_data,
     check_free,
     read_schema,
 )
-from privet.api.evidence import hold_evidence, open_evidence
+from privet.api.evidence import (
+    hold_evidence,
+    open_evidence,
+    saved_run,
+    saved_without_privacy,
+)
 from privet.api.methods import (
     Names,
     check_stability_test,
@@ -29,11 +33,18 @@ from privet.api.methods import (
 )
 from privet.arrays import OnStep
 from privet.errors import EvidenceError, MethodError
-from privet.pairs import measure as asking
-from privet.pairs import way as registry
 from privet.pairs.as_published import why
+from privet.pairs.measure import ROWS, measure_pairs
 from privet.pairs.options import Choices, make_choices
-from privet.pairs.way import Orientation, Pair, Published, Way
+from privet.pairs.way import (
+    Orientation,
+    Pair,
+    Published,
+    Way,
+    all_ways,
+    pair_of,
+    way_named,
+)
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import check_numeric
 from privet.results import certificate as certificates
@@ -134,7 +145,7 @@ def measure(
     """The half that reads the data and costs privacy; all that is public is checked before."""
     known = read_schema(schema)
     check_budget_options(epsilon, delta, private)
-    way = registry.get(method)
+    way = way_named(method)
     names = name_pairs(cause_effect, all_pairs, needed=True)
     if way.needs_rows and not private and known.rows is None:
         known = _count_rows(data, known)
@@ -166,7 +177,7 @@ def measure(
 def _count_rows(data: object, schema: Schema) -> Schema:
     """The same with its number of rows, which without privacy need not be public."""
     check_data(data)
-    (rows,) = without_privacy(data, schema).exact(asking.ROWS).values
+    (rows,) = without_privacy(data, schema).exact(ROWS).values
     return replace(schema, adjacency=Adjacency.REPLACE_ONE, rows=max(int(rows), 1))
 
 
@@ -180,21 +191,21 @@ def _measure_as_published(request: Request, ask: Published, epsilon: float, delt
         for pair in request.pairs
     ]
     releases = tuple(release for part in found for release in part)
-    return saving.without_privacy(request.schema, request.way.name, releases, claim)
+    return saved_without_privacy(request.schema, request.way.name, releases, claim)
 
 
 def _measure_exactly(request: Request) -> Saved:
     """What the way asks for, without noise."""
     curator = without_privacy(request.data, request.schema)
-    releases = asking.measure(curator, request.way, request.pairs, request.choices)
-    return saving.without_privacy(request.schema, request.way.name, releases)
+    releases = measure_pairs(curator, request.way, request.pairs, request.choices)
+    return saved_without_privacy(request.schema, request.way.name, releases)
 
 
 def _measure_privately(request: Request, session: Session) -> Saved:
     """What the way asks for, paid from the ledger."""
     with session:
-        releases = asking.measure(session.curator(), request.way, request.pairs, request.choices)
-    return saving.of_run(request.schema, session.statement(), releases)
+        releases = measure_pairs(session.curator(), request.way, request.pairs, request.choices)
+    return saved_run(request.schema, session.statement(), releases)
 
 
 def judge(
@@ -245,7 +256,7 @@ def _judge_one(
         )
     releases = found[stored]
     if not way.holds(releases):
-        fits = [other.name for other in registry.available() if other.holds(releases)]
+        fits = [other.name for other in all_ways() if other.holds(releases)]
         raise MethodError(
             f"{way.name} judges {way.evidence}, which this evidence does not hold of {a} and {b}; "
             f"use one of {', '.join(fits)}, or measure again, for a budget of its own"
@@ -258,7 +269,7 @@ def _by_pair(saved: Saved) -> dict[Names, tuple[Release, ...]]:
     """The releases of each pair, in the order in which they were asked for."""
     found: dict[Names, tuple[Release, ...]] = {}
     for release in saved.releases:
-        pair = registry.pair_of(release)
+        pair = pair_of(release)
         if pair is not None:
             found[pair] = (*found.get(pair, ()), release)
     if not found:
@@ -272,5 +283,5 @@ def _by_pair(saved: Saved) -> dict[Names, tuple[Release, ...]]:
 def _way(method: str, measured: str) -> Way:
     """The way that is asked for; by default the one that the evidence was measured for, if it
     was measured for pairs."""
-    names = {way.name for way in registry.available()}
-    return registry.get(measured if method == "auto" and measured in names else method)
+    names = {way.name for way in all_ways()}
+    return way_named(measured if method == "auto" and measured in names else method)

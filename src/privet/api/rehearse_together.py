@@ -6,6 +6,7 @@ that is to get lost answers the first question and is never heard of again.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 from privet.api.conduct import Conductor
 from privet.api.study import join_study, lock_study
 from privet.arrays import OnStep
+from privet.errors import PrivetError
 from privet.graph.graph import Graph
 from privet.methods.method import USUAL_DELTA
 from privet.methods.options import make_settings
@@ -50,21 +52,11 @@ def play_together(
     asked = dict(terms.asked)
     epsilon, delta, method = asked.pop("epsilon"), asked.pop("delta"), asked.pop("method")
     delta = USUAL_DELTA if delta is None else delta
-    for site in sites:
-        home = folder / site.name
-        study.new_site(site.name, home / "keys", site.name)
-        _allow(home / "keys" / "policy.toml")
-        cap = epsilon / 2 if site.name in refuse else epsilon
-        opened(home / "ledger.sqlite").create(site.name, epsilon=cap, delta=delta)
-    lock = lock_study(
-        [folder / site.name / "keys" / "public.json" for site in sites],
-        terms.schema,
-        folder / "study",
-        epsilon=epsilon,
-        delta=delta,
-        method=method,
-        tolerate=tolerate,
-    )
+    try:
+        lock = _locked(sites, terms, folder, epsilon, delta, method, refuse, tolerate)
+    except PrivetError:  # of a study that cannot be, nothing is left
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     send = _Post(sites, lock, terms, folder, lose)
     notes: list[str] = []
     conductor = Conductor(
@@ -78,6 +70,34 @@ def play_together(
     found = replace(found, notes=(*found.notes, *notes, _traffic(conductor, lock)))
     found.save(folder / "joint")
     return found
+
+
+def _locked(
+    sites: Sequence[Site],
+    terms: Terms,
+    folder: Path,
+    epsilon: float,
+    delta: float,
+    method: str,
+    refuse: Sequence[str],
+    tolerate: int | None,
+) -> Lock:
+    """Keys, policies and caps of all sites, and the lock of their study."""
+    for site in sites:
+        home = folder / site.name
+        study.new_site(site.name, home / "keys", site.name)
+        _allow(home / "keys" / "policy.toml")
+        cap = epsilon / 2 if site.name in refuse else epsilon
+        opened(home / "ledger.sqlite").create(site.name, epsilon=cap, delta=delta)
+    return lock_study(
+        [folder / site.name / "keys" / "public.json" for site in sites],
+        terms.schema,
+        folder / "study",
+        epsilon=epsilon,
+        delta=delta,
+        method=method,
+        tolerate=tolerate,
+    )
 
 
 def _allow(policy: Path) -> None:

@@ -17,12 +17,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from statistics import fmean
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from privet.api.combine import combine
 from privet.api.discover import discover
+from privet.api.rehearse import rehearse
 from privet.arrays import Bools, Floats
 from privet.bench import federated_data as data
 from privet.bench import results
@@ -330,6 +332,24 @@ def _apart(_cell: Cell, alone: Sequence[Discovery], _pooled: Any, **search: Any)
     return [combine(*(found.evidence for found in alone), **search).graph]
 
 
+def _together(cell: Cell, _alone: Sequence[Discovery], _pooled: Any) -> list[Graph]:
+    """Sites that add up, with keys, ledgers and masks; the same rows as the others see."""
+    assert cell.epsilon is not None
+    with TemporaryDirectory() as folder:
+        played = rehearse(
+            cell.graph,
+            rows=cell.rows,
+            sites=cell.sites,
+            differ=cell.differ,
+            epsilon=cell.epsilon,
+            delta=DELTA,
+            together=True,
+            seed=cell.run,
+            output=Path(folder) / "played",
+        )
+    return [played.joint.graph]
+
+
 def _one_place(cell: Cell, _alone: Sequence[Discovery], pooled: Any) -> list[Graph]:
     schema = load(cell.graph).schema()
     found = discover(pooled, schema, epsilon=cell.epsilon, delta=DELTA, ledger=":memory:")
@@ -345,6 +365,7 @@ WAYS: dict[str, Way] = {
     "apart": _apart,
     "apart, PERI": partial(_apart, method="interaction-peri"),
     "apart, sum of regrets": partial(_apart, method="interaction-peri", objective="sum"),
+    "together": _together,
     "one place": _one_place,
     "alone": _each_alone,
 }

@@ -42,7 +42,7 @@ from privet.bench.local_published import (
     direction,
     noised,
 )
-from privet.bench.runner import OnDone, collect
+from privet.bench.runner import collect
 from privet.errors import MethodError, PrivetError
 from privet.graph.graph import Graph
 from privet.graph.metrics import compare
@@ -205,16 +205,10 @@ def _numbers(values: Sequence[float]) -> str:
     return ",".join(f"{value:g}" for value in values)
 
 
-def run(
-    grid: Grid, folder: str | Path, *, processes: int | None = None, on_done: OnDone | None = None
-) -> Results:
-    """All runs of the grid: those on file in the folder, and those still to do, which are added.
-
-    ``processes`` and ``on_done`` are as in ``runner.collect``.
-    """
+def run(grid: Grid, folder: str | Path, **options: Any) -> Results:
+    """All runs of the grid; the options are those of ``runner.collect``."""
     cells = list(dict.fromkeys(grid.cells()))
-    work = partial(one, folder=grid.folder)
-    return collect(cells, work, folder, (Cell, Result), processes=processes, on_done=on_done)
+    return collect(cells, partial(one, folder=grid.folder), folder, (Cell, Result), **options)
 
 
 def one(cell: Cell, folder: str | None = None) -> tuple[Cell, Result]:

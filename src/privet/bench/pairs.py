@@ -19,7 +19,7 @@ import numpy as np
 
 import privet
 from privet.bench import results
-from privet.bench.runner import OnDone, collect
+from privet.bench.runner import collect
 from privet.errors import MethodError, PrivetError
 from privet.networks import tuebingen
 from privet.networks.pairs import ADDITIVE, EITHER_WAY, OTHER, random_pair
@@ -143,15 +143,9 @@ class Grid:
         )
 
 
-def run(
-    grid: Grid, folder: str | Path, *, processes: int | None = None, on_done: OnDone | None = None
-) -> Results:
-    """All runs of the grid: those on file in the folder, and those still to do, which are added.
-
-    ``processes`` and ``on_done`` are as in ``runner.collect``.
-    """
-    cells = list(grid.cells())
-    return collect(cells, one, folder, (Cell, Result), processes=processes, on_done=on_done)
+def run(grid: Grid, folder: str | Path, **options: Any) -> Results:
+    """All runs of the grid; the options are those of ``runner.collect``."""
+    return collect(list(grid.cells()), one, folder, (Cell, Result), **options)
 
 
 def one(cell: Cell) -> tuple[Cell, Result]:

@@ -21,8 +21,8 @@ def collect(
     folder: str | Path,
     kinds: tuple[type[C], type[R]],
     *,
-    processes: int | None,
-    on_done: OnDone | None,
+    processes: int | None = None,
+    on_done: OnDone | None = None,
 ) -> dict[C, R]:
     """The results of all cells: those on file in the folder, and those still to do, which are
     added.

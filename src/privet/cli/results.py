@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from privet.cli.show import add_json, console, teller
-from privet.options.option import Option, table
+from privet.options.option import Option, options_of
 
 if TYPE_CHECKING:
     from privet.arrays import OnStep
@@ -53,7 +53,7 @@ def _number_or_words(text: str) -> float | str:
 
 def options(args: argparse.Namespace, settings: type) -> dict[str, Any]:
     """What was given of these options."""
-    return {option.name: getattr(args, option.name) for option in table(settings)}
+    return {option.name: getattr(args, option.name) for option in options_of(settings)}
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:

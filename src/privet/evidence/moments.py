@@ -1,4 +1,4 @@
-"""Released histograms and second moments made useful: location, covariance, noise.
+"""Released second moments made useful: covariance and noise.
 
 Moments are taken of v = (constant, B (x - centre)), the second part brought to one length, so
 only the *direction* of a row counts. The covariance of directions has the same axes as that of
@@ -18,15 +18,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import betaincinv
 
 from privet.arrays import Bools, Floats
 from privet.errors import EvidenceError
 from privet.privacy.queries.base import Release
-from privet.privacy.queries.moments import BINS, FINE, NORM, PAIR, SQUARE, Locations, Moments
+from privet.privacy.queries.moments import FINE, NORM, PAIR, SQUARE, Moments
 from privet.schema.model import Schema
 
 # Shares of a run's budget: where the columns lie, their rough shape, and the moments that count.
@@ -34,7 +33,6 @@ LOCATION, SHAPE, FINAL = Fraction(1, 10), Fraction(2, 10), Fraction(7, 10)
 CONSTANT = NORM // 6  # carries the means; more would take room from the moments
 REACH, FAR_REACH = 8.0, 64.0  # deviations beyond which a number is clipped: private, exact
 DIRECTION = 1.0  # a radius below which there is no row: only directions are left
-NARROWEST = 0.3  # deviation, in bins, below which a histogram shows one full bin
 SURELY = 3.0  # deviations of its noise by which a variance must exceed 0
 OFF_CENTRE = 3.0  # squared distance from the centre, in variances, at which a column is lost
 SMALLEST = 0.05  # eigenvalue of a covariance in its metric, compared with the mean one
@@ -61,7 +59,7 @@ class MomentEvidence:
 
     @staticmethod
     def from_releases(releases: Iterable[Release]) -> MomentEvidence:
-        """From the last moments released; what came before only chose their coordinates."""
+        """From the last moments released, and the rough ones that chose their coordinates."""
         measured = [release for release in releases if isinstance(release.query, Moments)]
         if not measured:
             raise EvidenceError(
@@ -69,13 +67,14 @@ class MomentEvidence:
             )
         last = measured[-1]
         query = last.asked(Moments)
-        covariance, noise = shape(last)
+        rough = [one for one in measured[:-1] if one.asked(Moments).reaches == query.reaches]
+        covariance, noise = _with_rough(rough[-1], last) if rough else shape(last)
         inverse = np.linalg.inv(linear_map(query))
         p = len(inverse)
         return MomentEvidence(
             names=query.columns,
             rows=row_count(last),
-            covariance=_apart(inverse @ covariance @ inverse.T, unseen(last)),
+            covariance=_apart(inverse @ covariance @ inverse.T, unseen(*rough[-1:], last)),
             metric=inverse @ inverse.T,
             noise=noise,
             spread=(p + 2) / p if query.radius == DIRECTION else 1.0,
@@ -98,32 +97,6 @@ class MomentEvidence:
         privacy = metric @ _symmetric(count, p, rng) @ metric.T * np.sqrt(self.noise)
         moved = self.covariance + sampling + privacy
         return replace(self, covariance=repaired(moved, self.metric, self.noise))
-
-
-def locate(release: Release, schema: Schema) -> tuple[Floats, Floats]:
-    """Centre and deviation of each column: of the normal law, clamped to the bounds, whose
-    histogram is nearest to the noisy one.
-
-    A fit to all bins at once finds a peak that no single noisy bin shows, and because it knows
-    the number of rows, it is not misled by a lonely large count.
-    """
-    counts = release.values.reshape(-1, BINS).astype(float)
-    rows = max(float(counts.sum()) / len(counts), 1.0)  # each row is in one bin of every column
-    centre, deviation, shares = _normal_histograms()
-    best = (counts @ shares.T - rows * (shares**2).sum(axis=1) / 2).argmax(axis=1)
-    bounds = np.array([schema.column(name).bounds for name in release.asked(Locations).columns])
-    width = (bounds[:, 1] - bounds[:, 0]) / BINS
-    return bounds[:, 0] + centre[best] * width, deviation[best] * width
-
-
-@lru_cache(maxsize=1)
-def _normal_histograms() -> tuple[Floats, Floats, Floats]:
-    """Centres and deviations, in bins, of many normal laws, and the shares of their bins."""
-    centres = (np.arange(4 * BINS) + 0.5) / 4
-    deviations = np.geomspace(NARROWEST, BINS / 2, 26)
-    centre, deviation = (grid.ravel() for grid in np.meshgrid(centres, deviations))
-    below = ndtr((np.arange(1, BINS) - centre[:, None]) / deviation[:, None])
-    return centre, deviation, np.diff(below, axis=1, prepend=0.0, append=1.0)
 
 
 def standardised(columns: tuple[str, ...], centres: Floats, deviations: Floats) -> Moments:
@@ -149,14 +122,22 @@ def whitened(release: Release) -> Moments:
     query = release.asked(Moments)
     reaches = np.array(query.reaches)
     turned = vectors / np.sqrt(values) @ vectors.T @ linear_map(query)
-    # round rows of deviation 1, a little off centre, have directions off centre by 1 / sqrt(p)
-    offset = centred(release)[1] / query.room * np.sqrt(len(values))
-    centres = np.array(query.centres) + reaches / REACH * offset
+    centres = np.array(query.centres) + reaches / REACH * _offset(release)
     return _query(query.columns, centres, reaches, turned, None)
 
 
+def _offset(release: Release) -> Floats:
+    """How far rows lie from their centre, in deviations, less what noise gave (James and Stein
+    1961): columns are nearly centred already, and moved by noise they would be further off."""
+    query, mean = release.asked(Moments), centred(release)[1]
+    noise = (_deviation(release) / row_count(release) / query.constant) ** 2
+    mean = mean * (1 - noise / max(float((mean**2).mean()), noise))
+    # round rows of deviation 1, a little off centre, have directions off centre by 1 / sqrt(p)
+    return np.asarray(mean / query.room * np.sqrt(len(mean)))
+
+
 def shape(release: Release) -> tuple[Floats, float]:
-    """Covariance of the rows, mean eigenvalue 1, in the coordinates of v, and its noise s²."""
+    """Covariance of the rows, mean eigenvalue near 1, in the coordinates of v, and its noise s²."""
     values, vectors = np.linalg.eigh(centred(release)[0])
     p = len(values)
     query = release.asked(Moments)
@@ -165,8 +146,48 @@ def shape(release: Release) -> tuple[Floats, float]:
     if query.radius != DIRECTION:
         mean = max(float(values.mean()), 1e-9)
         return vectors * _floored(values / mean, 0.0) @ vectors.T, 0.0
-    values = rows_shape(_floored(values / mean, noise))
-    noise *= ((p + 2) / p) ** 2
+    return vectors * _of_rows(values / mean, noise) @ vectors.T, noise * _noise_left(p, noise)
+
+
+def _of_rows(values: Floats, noise: float) -> Floats:
+    """Eigenvalues of the rows, from noisy ones of their directions. Their mean is kept: those that
+    are raised take nothing from the others."""
+    p = len(values)
+    values = _floored(values, noise)
+    return _floored(rows_shape(values) * values.mean(), noise * ((p + 2) / p) ** 2)
+
+
+def _noise_left(size: int, noise: float) -> float:
+    """Noise s² of a shape, compared with that of the covariance of directions.
+
+    The map to rows stretches it; the repair of eigenvalues that it made too small takes some of it
+    away, and a test that did not know that would be blunt. As noise is the same in all directions,
+    it turns the axes of round rows evenly, so off-diagonals vary as much as eigenvalues do, before
+    and after. Before, these lie on Wigner's semicircle, from 1 - 2 s sqrt(p) to 1 + 2 s sqrt(p).
+    """
+    if size == 1:
+        return 1.0
+    noise = max(noise, 1e-8)  # far below it nothing changes but the digits that are left
+    quantiles = betaincinv(1.5, 1.5, (np.arange(size) + 0.5) / size)
+    values = 1 + 2 * np.sqrt(noise * size) * (2 * quantiles - 1)
+    return float(_of_rows(values, noise).var() / values.var())
+
+
+def _with_rough(rough: Release, last: Release) -> tuple[Floats, float]:
+    """The shape of the last release and its noise s², the rough one before it made use of.
+
+    In the coordinates of the last, both are known to within noise: v of the last, and
+    w_ij = s² b_ii b_jj of the rough one, b = BB' and B the change of coordinates. So the rough one
+    counts with v / (v + w_ij). Where B stretches an axis it hardly counts.
+    """
+    (covariance, noise), (before, its_noise) = shape(last), shape(rough)
+    change = linear_map(last.asked(Moments)) @ np.linalg.inv(linear_map(rough.asked(Moments)))
+    before = change @ before @ change.T
+    unit = np.trace(covariance) / np.trace(before)  # shapes are known up to a factor
+    stretch = unit * (change**2).sum(axis=1)
+    weight = noise / (noise + its_noise * np.outer(stretch, stretch) + 1e-300)
+    values, vectors = np.linalg.eigh(covariance + weight * (unit * before - covariance))
+    noise *= 1 - float(weight.mean())
     return vectors * _floored(values, noise) @ vectors.T, noise
 
 
@@ -193,29 +214,44 @@ def rows_shape(values: Floats) -> Floats:
 
 
 def planned_noise(schema: Schema, rows: int, budget: Fraction) -> float:
-    """What the noise of a run with this rho will add to the variance of Fisher's z."""
+    """What the noise of a run with this rho will add to the variance of Fisher's z, at
+    most: the rough moments and the repair of eigenvalues take some of it away."""
     p = len(schema.columns)
     moved = standardised(schema.names, np.zeros(p), np.ones(p)).l2_squared(schema)
     length = NORM**2 - CONSTANT**2  # squared, of every row
     return float(moved / (2 * budget * FINAL)) / (PAIR * rows * length / (p + 2)) ** 2
 
 
-def unseen(release: Release) -> Bools:
+def unseen(*releases: Release) -> Bools:
     """The columns that can carry no edge, because nothing is known of how they vary: noise alone
     may have made their variance, or they lie far from their centre, compared with it. Then a row's
     direction tells where they lie and how far out the *other* columns are, and would join them to
     whatever else is not quite at its centre.
 
-    Such a column is constant, or nearly, or its bounds are very much too wide.
+    Such a column is constant, or nearly, or its bounds are very much too wide. Of several releases
+    each counts by how precise it is.
     """
-    covariance, mean = centred(release)
+    weights = np.array([1 / _deviation(release) for release in releases])
+    excess = weights @ [_excess(release) for release in releases] / np.linalg.norm(weights)
+    out: Bools = excess < SURELY
+    return out
+
+
+def _excess(release: Release) -> Floats:
+    """Deviations of its noise by which a column's variance exceeds what its place would allow."""
     query = release.asked(Moments)
     back = np.linalg.inv(linear_map(query))
+    covariance, mean = centred(release)
     variance = np.einsum("ij,jk,ik->i", back, covariance, back)
-    doubt = np.sqrt(2 * release.variance) / (PAIR * row_count(release)) * (back**2).sum(axis=1)
-    off_centre = (back @ mean) ** 2 * (query.radius == DIRECTION)  # whole rows lose nothing
-    out: Bools = variance < SURELY * doubt + off_centre / OFF_CENTRE
-    return out
+    doubt = np.sqrt(2) * _deviation(release) / row_count(release) * (back**2).sum(axis=1)
+    off_centre = (back @ mean) ** 2 / OFF_CENTRE
+    off_centre *= query.radius == DIRECTION  # whole rows lose nothing
+    return np.asarray((variance - off_centre) / doubt)
+
+
+def _deviation(release: Release) -> float:
+    """Of the noise in a sum of v_i v_j; exact ones are taken to have hardly any."""
+    return max(float(np.sqrt(release.variance)) / PAIR, 1e-9)
 
 
 def _apart(covariance: Floats, columns: Bools) -> Floats:

@@ -25,7 +25,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.evidence import planned_noise as unit_noise
+from privet.evidence import unit_noise
 from privet.evidence.moments import planned_noise
 from privet.evidence.prior import EFFECTS, default_level
 from privet.privacy.ledger.conversion import Number, budget_for
@@ -149,8 +149,8 @@ def _shift(freedom: int, gains: NDArray[np.float64], level: float, reading: Read
 def noncentrality(freedom: int, gains: NDArray[np.float64], level: float) -> float:
     """What a chi-square statistic must be shifted by for 80% of the Bayes factors to exceed
     1/level; ``gains`` are the prior variances over that of the statistic."""
-    from scipy.optimize import brentq  # half a second that only plans need
-    from scipy.stats import ncx2
+    from scipy.optimize import brentq
+    from scipy.special import chndtrinc
 
     def excess(statistic: float) -> float:
         return float(_log_bayes(np.array(statistic), freedom, gains)) - log(1 / level)
@@ -160,12 +160,7 @@ def noncentrality(freedom: int, gains: NDArray[np.float64], level: float) -> flo
         top *= 4.0
         if top > 1e12:  # noise so large that no statistic convinces
             return inf
-    threshold = brentq(excess, 0.0, top)
-
-    def lack(shift: float) -> float:
-        return float(ncx2.sf(threshold, freedom, shift)) - POWER
-
-    return float(brentq(lack, 1e-9, 10.0 * threshold + 100.0))
+    return float(chndtrinc(brentq(excess, 0.0, top), freedom, 1 - POWER))
 
 
 def _shift_of_each(freedom: int, gains: NDArray[np.float64], level: float, factors: int) -> float:

@@ -14,10 +14,9 @@ from types import ModuleType
 
 import privet.methods
 from privet.errors import MethodError
-from privet.methods import search as searching_on
 from privet.methods.method import Finding, Method
 from privet.methods.options import Settings
-from privet.methods.search import Search, check_parents, check_score
+from privet.methods.search import Search, check_parents, check_score, run
 from privet.methods.sources.source import Source
 from privet.privacy.queries.base import Release
 from privet.schema.model import Schema, did_you_mean
@@ -88,7 +87,7 @@ def _search(
     settings: Settings,
 ) -> Finding:
     basis = source.basis(schema, releases, settings, search)
-    return searching_on.run(search, basis, schema, settings)
+    return run(search, basis, schema, settings)
 
 
 def get(name: str) -> Method:

@@ -100,7 +100,7 @@ def _field(kind: Kind, default: Any, help: str, rule: str, **more: Any) -> Any:
     return field(default=default, metadata={KEY: option})
 
 
-def table(settings: Any) -> tuple[Option, ...]:
+def options_of(settings: Any) -> tuple[Option, ...]:
     """The options of a settings class, or of settings, in their order."""
     return tuple(
         replace(each.metadata[KEY], name=each.name)
@@ -111,7 +111,7 @@ def table(settings: Any) -> tuple[Option, ...]:
 
 def read(settings: type, given: Mapping[str, Any]) -> dict[str, Any]:
     """What was given of these options, or a refusal; None stands for the default."""
-    known = {option.name: option for option in table(settings)}
+    known = {option.name: option for option in options_of(settings)}
     found = {}
     for each, value in given.items():
         if each not in known:
@@ -126,5 +126,5 @@ def read(settings: type, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def special(settings: Any) -> dict[str, Any]:
     """Those that only some methods use and that differ from their defaults."""
-    given = ((option, getattr(settings, option.name)) for option in table(settings))
+    given = ((option, getattr(settings, option.name)) for option in options_of(settings))
     return {o.name: value for o, value in given if not o.taken_by and value != o.default}

@@ -16,13 +16,12 @@ from fractions import Fraction
 import numpy as np
 
 from privet.arrays import Bools, OnStep
-from privet.graph import meek as rules
 from privet.graph.graph import Edge, Graph
-from privet.pairs import measure as asking
-from privet.pairs import way as registry
+from privet.graph.meek import extension, is_acyclic, meek, vstructures
 from privet.pairs.algorithms.judgement import REPLICAS
+from privet.pairs.measure import measure_pairs, numeric
 from privet.pairs.options import Choices
-from privet.pairs.way import AUTO, Orientation, Pair, pair_of
+from privet.pairs.way import AUTO, Orientation, Pair, pair_of, way_named
 from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
@@ -33,11 +32,11 @@ SUREST = 1 - 0.5 / (REPLICAS + 1)  # replicas in full agreement are no certainty
 
 def undirected(graph: Graph, schema: Schema) -> list[Pair]:
     """The edges without a direction between two numeric columns."""
-    numeric = set(asking.numeric(schema))
+    numbers = set(numeric(schema))
     return [
         Pair(x=edge.source, y=edge.target)
         for edge in graph.edges
-        if edge.mark == "---" and {edge.source, edge.target} <= numeric
+        if edge.mark == "---" and {edge.source, edge.target} <= numbers
     ]
 
 
@@ -46,7 +45,7 @@ def ask(curator: Curator, graph: Graph, share: Fraction, on_step: OnStep) -> tup
     pairs = undirected(graph, curator.schema)
     if not pairs:
         return ()
-    return asking.measure(curator, registry.get(AUTO), pairs, Choices(on_step=on_step), share)
+    return measure_pairs(curator, way_named(AUTO), pairs, Choices(on_step=on_step), share)
 
 
 def orient(
@@ -66,7 +65,7 @@ def orient(
 def _judged(
     graph: Graph, schema: Schema, releases: Sequence[Release], seed: int
 ) -> list[Orientation]:
-    way, found = registry.get(AUTO), []
+    way, found = way_named(AUTO), []
     for pair in undirected(graph, schema):
         own = tuple(r for r in releases if set(pair_of(r) or ()) == {pair.x, pair.y})
         if way.holds(own):
@@ -93,7 +92,7 @@ class _Drawing:
             return False
         more = self._now.copy()
         more[j, i] = False
-        closed = rules.meek(more)
+        closed = meek(more)
         if not self._sound(closed):
             return False
         for new in np.argwhere(self._now & self._now.T & closed & ~closed.T):
@@ -105,9 +104,9 @@ class _Drawing:
     def _sound(self, closed: Bools) -> bool:
         """No circle, no new collider, and still the graph of a DAG, if it was."""
         return (
-            rules.is_acyclic(closed)
-            and rules.vstructures(closed) == rules.vstructures(self._now)
-            and (rules.extension(closed) is not None or rules.extension(self._now) is None)
+            is_acyclic(closed)
+            and vstructures(closed) == vstructures(self._now)
+            and (extension(closed) is not None or extension(self._now) is None)
         )
 
     def arrows(self, *, asked: bool) -> list[str]:

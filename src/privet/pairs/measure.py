@@ -26,7 +26,7 @@ STEPS = 1 << 12  # of the grid on which a quartile is looked for
 REACH = 2.25  # interquartile ranges from the middle to an end: three deviations, if bell-shaped
 
 
-def measure(
+def measure_pairs(
     curator: Curator,
     way: Way,
     pairs: Sequence[Pair],

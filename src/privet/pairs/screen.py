@@ -17,7 +17,7 @@ import numpy as np
 from privet.pairs.algorithms.judgement import related
 from privet.pairs.options import Choices
 from privet.pairs.way import Pair
-from privet.pairs.ways import noisy_table as on_tables
+from privet.pairs.ways import noisy_table
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import PairTable
 from privet.schema.model import Schema
@@ -31,7 +31,7 @@ LITTLE = 0.4  # of the rows outside the fullest bin: half of them, if the range 
 
 
 def ask(curator: Curator, pair: Pair, share: Fraction) -> Release:
-    return on_tables.ask(curator, pair, BINS, share)
+    return noisy_table.ask(curator, pair, BINS, share)
 
 
 def seen(
@@ -40,7 +40,7 @@ def seen(
     """A reason against any answer, or none; and warnings."""
     release = next(r for r in releases if isinstance(r.query, PairTable))
     query = release.asked(PairTable)
-    table = on_tables.counts(release)
+    table = noisy_table.counts(release)
     total = table.sum()
     x, y = (total - table.sum(axis=1 - axis).max() for axis in (0, 1))
     noise = sqrt(release.variance * query.bins * (query.bins - 1))
@@ -51,9 +51,9 @@ def seen(
         return f"{name} hardly varies, or there are too few rows for so small an epsilon", ()
     depend = related(
         table,
-        rows=on_tables.public_rows(schema),
-        noise=on_tables.noise(release),
+        rows=noisy_table.public_rows(schema),
+        noise=noisy_table.noise(release),
         rng=np.random.default_rng(choices.seed),
     )
-    warnings = on_tables.too_wide(query, (x < LITTLE * total, y < LITTLE * total), schema)
+    warnings = noisy_table.too_wide(query, (x < LITTLE * total, y < LITTLE * total), schema)
     return "" if depend else UNRELATED, warnings

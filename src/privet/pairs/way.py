@@ -159,7 +159,7 @@ def answer(
 
 
 @cache
-def available() -> tuple[Way, ...]:
+def all_ways() -> tuple[Way, ...]:
     """All ways, in order of their names: every file here that has ``WAYS``."""
     found = pkgutil.walk_packages(privet.pairs.__path__, "privet.pairs.")
     loaded = [importlib.import_module(module.name) for module in found]
@@ -167,8 +167,8 @@ def available() -> tuple[Way, ...]:
     return tuple(sorted(ways, key=lambda way: way.name))
 
 
-def get(name: str) -> Way:
-    ways = {way.name: way for way in available()}
+def way_named(name: str) -> Way:
+    ways = {way.name: way for way in all_ways()}
     name = AUTO if name == "auto" else name
     if name not in ways:
         raise MethodError(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 
+@lru_cache(maxsize=256)
 def smallest_root(square: Fraction) -> float:
     """The smallest float s with s^2 >= square, decided in exact arithmetic."""
     root = math.sqrt(square)

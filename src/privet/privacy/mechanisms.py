@@ -103,7 +103,7 @@ class GaussianShare:
     def scale(self, l2_squared: int) -> float:
         """Of one share; if it were smaller, the sum would be no Gaussian (proofs/together.md)."""
         _check_sensitivity(l2_squared)
-        needed = l2_squared / (2 * Fraction(self.rho) * self.honest) + Fraction(1, 10)
+        needed = l2_squared / (2 * Fraction(self.rho) * self.honest) + DISCRETE
         return _bounded(smallest_root(max(needed, Fraction(SMALLEST_SHARE**2))))
 
     def perturb(self, exact: Integers, l2_squared: int) -> tuple[Integers, float]:
@@ -312,11 +312,10 @@ def _bounded(scale: float) -> float:
     return scale
 
 
-def _integers(values: Integers) -> list[int]:
+def _integers(values: Integers) -> Integers:
     if values.dtype.kind not in "iu":
         raise MethodError(f"noise is added to integers only, not to {values.dtype}; round first")
-    flat: list[int] = values.ravel().tolist()
-    return flat
+    return values.ravel().astype(np.int64, casting="safe")
 
 
 def _add_noise(measurement: Any, exact: Integers) -> Integers:
@@ -347,33 +346,41 @@ def _beyond(end: int, scale: float) -> int:
     return size if end > 0 else -size
 
 
-@lru_cache(maxsize=1)
-def _opendp() -> Any:
-    import opendp.prelude as dp  # half a second: paid by the first draw, not by every import
+# OpenDP is loaded by the first draw, not by every import; its prelude would load pandas and more.
 
-    dp.enable_features("contrib")
-    return dp
+
+@lru_cache(maxsize=1)
+def _vectors() -> Any:
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    return vector_domain(atom_domain(T="i64"))
 
 
 @lru_cache(maxsize=256)
 def _gaussian(scale: float) -> Any:
-    dp = _opendp()
-    vector = dp.vector_domain(dp.atom_domain(T="i64"))
-    return dp.m.make_gaussian(vector, dp.l2_distance(T="f64"), scale=scale)
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import l2_distance
+
+    return make_gaussian(_vectors(), l2_distance(T="f64"), scale=scale)
 
 
 @lru_cache(maxsize=256)
 def _laplace(scale: float) -> Any:
-    dp = _opendp()
-    vector = dp.vector_domain(dp.atom_domain(T="i64"))
-    return dp.m.make_laplace(vector, dp.l1_distance(T="i64"), scale=scale)
+    from opendp.measurements import make_laplace
+    from opendp.metrics import l1_distance
+
+    return make_laplace(_vectors(), l1_distance(T="i64"), scale=scale)
 
 
 @lru_cache(maxsize=256)
 def _noisy_max(scale: float) -> Any:
     """Gumbel noise is what OpenDP adds when the measure is zCDP; with the max divergence it would
     permute and flip."""
-    dp = _opendp()
-    vector = dp.vector_domain(dp.atom_domain(T="i64"))
-    measure = dp.zero_concentrated_divergence()
-    return dp.m.make_noisy_max(vector, dp.linf_distance(T="i64"), measure, scale=scale)
+    from opendp.measurements import make_noisy_max
+    from opendp.measures import zero_concentrated_divergence
+    from opendp.metrics import linf_distance
+
+    measure = zero_concentrated_divergence()
+    return make_noisy_max(_vectors(), linf_distance(T="i64"), measure, scale=scale)

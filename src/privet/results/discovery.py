@@ -8,7 +8,7 @@ from typing import Any
 
 from privet.graph.agreement import Agreement, agreement
 from privet.graph.graph import Edge, Graph
-from privet.results import saved as evidence_file
+from privet.results import saved
 from privet.results.certificate import Certificate
 from privet.results.folder import OTHERS, SITES, Stage
 from privet.results.saved import Saved
@@ -51,13 +51,13 @@ class Discovery:
     def write(self, stage: Stage) -> tuple[Path, ...]:
         """The files, into a folder in the making; returns where they will be."""
         from privet.graph.formats.files import to_json
-        from privet.results.report import graph as html
+        from privet.results.report.graph import report
 
-        stage.write("evidence.json", evidence_file.to_json(self.evidence))
+        stage.write("evidence.json", saved.to_json(self.evidence))
         stage.write("graph.json", to_json(self.graph))
         stage.write("certificate.json", self.certificate.to_json())
         stage.write("graph.svg", str(self.plot()))
-        stage.write("report.html", html.report(self))
+        stage.write("report.html", report(self))
         if self.sites is not None:
             stage.write(SITES, self.sites.to_json())
         for other in self.others:

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, overload
 
 from privet.pairs.way import Orientation
-from privet.results import saved as evidence_file
 from privet.results.certificate import Certificate
 from privet.results.folder import PAIRS, Stage
-from privet.results.saved import Saved
+from privet.results.saved import Saved, to_json
 
 VERSION = 1
 
@@ -58,7 +57,7 @@ class Orientations(Sequence[Orientation]):
         from privet.results.report.pairs import report
 
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
-        stage.write("evidence.json", evidence_file.to_json(self.evidence))
+        stage.write("evidence.json", to_json(self.evidence))
         stage.write(PAIRS, text)
         stage.write("certificate.json", self.certificate.to_json())
         stage.write("report.html", report(self))

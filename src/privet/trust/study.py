@@ -23,6 +23,11 @@ def new_site(name: str, folder: Path, account: str) -> Path:
     """Fresh keys and a policy to begin with, in a new folder; the public keys are for others."""
     if not SITE.fullmatch(name):
         raise StudyError(f"the site is named {name!r}, but a name {SITE_RULE}")
+    if not account.strip():
+        raise StudyError(
+            f"the account is {account!r}, but it names the site's people in its own ledger; give "
+            "them a name, such as 'patients of hospital a'"
+        )
     made = SecretKeys.make(name)
     _new_folder(folder)
     (folder / policy.POLICY).write_text(policy.text(account), "utf-8")

@@ -13,12 +13,12 @@ from scipy.stats import binom, chi2
 
 from privet.errors import EvidenceError, MethodError
 from privet.local import Protocol, Randomizer, plan_protocol
-from privet.local.collector import denoise as ibu
+from privet.local.collector import ibu
 from privet.local.collector import independence as report_tests
 from privet.local.collector.collect import collect
 from privet.local.collector.collect import views as file_views
 from privet.local.collector.counts import LeftOut, Reported, Tally, as_release
-from privet.local.collector.denoise import CLOSE, denoised, steps, views
+from privet.local.collector.ibu import CLOSE, denoised, steps, views
 from privet.local.collector.minimum_chi2 import minimum_chi2
 from privet.local.collector.tables import LocalEvidence
 from privet.local.collector.tally import tallies_of

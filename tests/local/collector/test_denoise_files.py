@@ -13,7 +13,7 @@ import pytest
 from privet.errors import MethodError
 from privet.local import Protocol, Randomizer, plan_protocol
 from privet.local.collector.collect import denoise
-from privet.local.collector.denoise import CLOSE, denoised
+from privet.local.collector.ibu import CLOSE, denoised
 from privet.local.collector.tally import tallies_of
 from privet.local.device.files import randomize_file
 from privet.schema.model import Column, Schema

@@ -16,7 +16,7 @@ import pytest
 from privet.local import plan_protocol
 from privet.local.collector import independence as ci
 from privet.local.collector.counts import LeftOut, as_release
-from privet.local.collector.denoise import views
+from privet.local.collector.ibu import views
 from privet.local.collector.minimum_chi2 import minimum_chi2
 from privet.local.collector.tables import LocalEvidence
 from tests.helpers.reports import Floats, releases, schema_of, shares, shown, sized, stack, tallies

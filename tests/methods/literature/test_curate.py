@@ -23,9 +23,9 @@ import privet
 from privet.errors import MethodError
 from privet.graph.knowledge import Knowledge
 from privet.methods.literature import curate
-from privet.methods.literature.bars import MARGINS, Bars
 from privet.methods.literature.curate_budgets import COIN, allocate
 from privet.methods.literature.decisions import Decisions, read
+from privet.methods.literature.sequential import MARGINS, Bars
 from privet.methods.options import Settings
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import Laplace

@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 import privet
 from privet.errors import MethodError
-from privet.evidence.planned_noise import MOST_CELLS
+from privet.evidence.unit_noise import MOST_CELLS
 from privet.evidence.whole_table import _margins, interactions
 from privet.methods import catalogue
 from privet.methods.options import Settings

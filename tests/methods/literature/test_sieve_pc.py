@@ -21,10 +21,9 @@ from scipy.stats import chi2
 import privet
 from privet.errors import MethodError
 from privet.graph.knowledge import Knowledge
-from privet.methods.literature import bars as sequential
-from privet.methods.literature import priv_pc, svt_pc
-from privet.methods.literature.bars import MARGINS, Bars
+from privet.methods.literature import priv_pc, sequential, svt_pc
 from privet.methods.literature.decisions import Decisions, Separation, read
+from privet.methods.literature.sequential import MARGINS, Bars
 from privet.methods.literature.walk import Walk
 from privet.methods.options import Settings
 from privet.privacy import mechanisms

@@ -21,7 +21,7 @@ from privet.privacy.mechanisms import GaussianShare
 from privet.privacy.queries.dependence import Dependence
 from privet.privacy.queries.tables import Components
 from privet.privacy.together import wire
-from privet.privacy.together.door import QUERIES, WORDS, Door
+from privet.privacy.together.door import QUERIES, Door
 from privet.privacy.together.keys import SecretKeys, load_secret
 from privet.privacy.together.wire import UNIT, Ask, Question
 from privet.privacy.vault import Vault
@@ -32,6 +32,7 @@ from tests.helpers.laws import FALSE_ALARM
 from tests.helpers.studies import SITES, Study, ask_for, found
 
 A = SITES[0]
+WORDS = ("schema", "method", "budget", "sites", "policy", "data", "request")
 
 
 @pytest.fixture
@@ -141,6 +142,20 @@ def test_one_run_however_often_it_is_entered(study: Study) -> None:
     assert (
         study.refusal(A, study.signed("ask", ask_for(study.lock, attempt=9, rho=0.027))) == "budget"
     )
+
+
+def test_a_cap_that_counts_in_zcdp_pays_the_same_and_no_more(tmp_path: Path) -> None:
+    """The study's rho is more than epsilon 1 is worth in zCDP; the run reserves what it takes."""
+    study = found(tmp_path)
+    (tmp_path / f"{A}.sqlite").unlink()
+    study.ledger(A).create(f"people of {A}", epsilon=1.05, delta=1e-6, accounting="zcdp")
+    assert study.refusal(A, study.signed("open")) == "budget"
+    study.ledger(A).grant(f"people of {A}", epsilon=2)
+    rho = study.lock.budget / UNIT
+    study.answer(A, ask_for(study.lock, rho=rho * 0.999))
+    left = study.signed("ask", ask_for(study.lock, stage=2, rho=rho * 0.0011))
+    assert study.refusal(A, left) == "budget"
+    study.answer(A, ask_for(study.lock, stage=2, rho=rho * 0.0009))
 
 
 def test_closing_gives_back_and_destroys_the_keys(study: Study) -> None:

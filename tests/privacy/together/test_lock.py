@@ -123,5 +123,8 @@ def test_keys_of_another_study_are_no_keys(shared: Study, tmp_path: Path) -> Non
     new_site("hospital-z", tmp_path / "z", "people")
     with pytest.raises(StudyError, match="no site 'hospital-z'"):
         join_study(shared.path, tmp_path / "z", code(shared.lock))
+    with pytest.raises(StudyError, match="the account is ''"):
+        new_site(SITES[0], tmp_path / "nobody", "")
+    assert not (tmp_path / "nobody").exists()
     with pytest.raises(StudyError, match="never written over"):
         new_site(SITES[0], tmp_path / "z", "people")

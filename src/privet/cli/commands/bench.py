@@ -198,11 +198,11 @@ def _or_none(text: str) -> tuple[str, ...]:
 
 def run_pairs(args: argparse.Namespace) -> None:
     from privet.bench import pairs
-    from privet.pairs import way as ways
+    from privet.pairs.way import way_named
 
     _check_processes(args)
     for method in _list(args.methods):
-        ways.get(method)
+        way_named(method)
     grid = pairs.Grid(
         methods=_list(args.methods, pairs.METHODS),
         epsilons=_numbers("--epsilons", args.epsilons, pairs.EPSILONS),

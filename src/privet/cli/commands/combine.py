@@ -19,7 +19,7 @@ from privet.cli.show import (
 )
 from privet.errors import StudyError
 from privet.methods.options import SEARCH, Settings
-from privet.options.option import table as table_of
+from privet.options.option import options_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from privet.results.discovery import Discovery
 
 # Of a search; what would be asked of rows is not among them.
-OPTIONS = tuple(o for o in table_of(Settings) if o.group == SEARCH and o.name != "orient_pairs")
+OPTIONS = tuple(o for o in options_of(Settings) if o.group == SEARCH and o.name != "orient_pairs")
 
 
 def add(parsers: Subparsers) -> None:

@@ -19,7 +19,7 @@ from privet.cli.show import (
     printable,
 )
 from privet.methods.options import PUBLISHED, SEARCH, Settings
-from privet.options.option import table as table_of
+from privet.options.option import options_of
 
 if TYPE_CHECKING:
     from privet.results.discovery import Discovery
@@ -52,7 +52,7 @@ def add(parsers: Subparsers) -> None:
         "--methods", metavar="A,B,…", help="several on one measurement, and where they agree"
     )
     groups = {SEARCH: search, PUBLISHED: parser.add_argument_group(PUBLISHED)}
-    for option in table_of(Settings):
+    for option in options_of(Settings):
         if option.name == "statistic":  # the first of its group
             groups[PUBLISHED].add_argument(
                 "--as-published",

@@ -43,10 +43,10 @@ def add(parsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from privet.methods.catalogue import available
-    from privet.pairs import way as registry
+    from privet.pairs.way import all_ways
 
     methods = [method for method in available() if args.group in (None, _group(method))]
-    ways = registry.available() if args.group in (None, "pairs") else ()
+    ways = all_ways() if args.group in (None, "pairs") else ()
     graphs, pairs = [_line(method) for method in methods], [_pair_line(way) for way in ways]
     if args.json:
         print_json(

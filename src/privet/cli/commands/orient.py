@@ -19,7 +19,7 @@ from privet.cli.show import (
     table,
 )
 from privet.errors import MethodError
-from privet.options.option import table as table_of
+from privet.options.option import options_of
 from privet.pairs.options import Choices
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def add(parsers: Subparsers) -> None:
         default="auto",
         help="auto (table-collisions), table-both, …, loss-difference, anm-sqrt-hsic, …",
     )
-    for option in table_of(Choices):
+    for option in options_of(Choices):
         if option.name == "protect":  # which goes with it
             way.add_argument(
                 "--as-published",

@@ -115,8 +115,8 @@ def _sites(schema: Schema, args: argparse.Namespace) -> None:
     if made.together is not None:
         con.print(
             f"Together (sites that share one noise, {made.noise_factor:.3g} times as large in "
-            f"variance as in one place, against {made.colluders} of them) is planned and not in "
-            f"this version."
+            f"variance as in one place, against {made.colluders} of them): `privet federate lock`. "
+            f"It is right for sites that are samples of one population."
         )
     _print_needed(args, needed, problem)
 

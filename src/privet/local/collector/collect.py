@@ -13,9 +13,9 @@ from math import log2, prod
 import numpy as np
 
 from privet.errors import MethodError
-from privet.local.collector import denoise as ibu
+from privet.local.collector import ibu
 from privet.local.collector.counts import Set, Tally, as_release, largest_set
-from privet.local.collector.denoise import MOST_STEPS, Denoised, View, denoised, positions, space
+from privet.local.collector.ibu import MOST_STEPS, Denoised, View, denoised, positions, space
 from privet.local.collector.reports import Judged, judged
 from privet.local.collector.tables import ORDERS, order_for, planned_worth
 from privet.local.device.protocol import Protocol
@@ -57,7 +57,7 @@ def denoise(
     reports: object, protocol: Protocol, columns: Sequence[str], *, most_steps: int = MOST_STEPS
 ) -> Denoised:
     """The most likely table of some columns, from reports as ``collect`` takes them; see
-    ``local/collector/denoise.py``, also for why it is no table to run tests on."""
+    ``local/collector/ibu.py``, also for why it is no table to run tests on."""
     with judged(reports, protocol) as found:
         tallies = _tallies(found, protocol, columns)
         return denoised(protocol, tallies, columns, most_steps=most_steps)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import combinations
-from typing import Protocol as Shape
+from typing import Protocol
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -39,7 +39,7 @@ BLOCK_NUMBERS = 4_000_000  # in one block of work
 NUMBER_ORDERS = (150.0, 1_000.0, 1_000.0)
 
 
-class Means(Shape):
+class Means(Protocol):
     """The law of the estimates of means: ``covariance`` is that of those that a question's
     columns have, pairs first (in order), then every kind of single ones."""
 
@@ -240,15 +240,16 @@ def tetrachoric(single: Floats, pair: Floats) -> tuple[Floats, Floats, Floats]:
     """Correlations of normal columns whose signs have these means, and how they move with the
     means of the pairs and of the single columns."""
     cut = cuts(single)
-    h, k = cut[:, None], cut[None, :]
-    both = (1 + single[:, None] + single[None, :] + pair) / 4
+    i, j = np.triu_indices(len(cut), 1)
+    both = (1 + single[i] + single[j] + pair[i, j]) / 4
     low, high = np.full_like(both, -np.pi / 2), np.full_like(both, np.pi / 2)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        less = _upper(h, k, middle) < both
+        less = _upper(cut[i], cut[j], middle) < both
         low, high = np.where(less, middle, low), np.where(less, high, middle)
-    r = np.clip(np.sin((low + high) / 2), -STRONGEST, STRONGEST)
-    np.fill_diagonal(r, 0.0)
+    r = np.zeros_like(pair)
+    r[i, j] = r[j, i] = np.clip(np.sin((low + high) / 2), -STRONGEST, STRONGEST)
+    h, k = cut[:, None], cut[None, :]
     rest = np.sqrt(1 - r**2)
     joint = np.exp(-(h**2 + k**2 - 2 * h * k * r) / (2 * rest**2)) / (2 * np.pi * rest)
     joint = np.maximum(joint, THINNEST)

@@ -20,7 +20,7 @@ import numpy as np
 
 from privet.arrays import Floats
 from privet.errors import EvidenceError
-from privet.local.collector.denoise import View
+from privet.local.collector.ibu import View
 
 FEWEST = 5.0  # reports of a kind to be expected, for Pearson's distance to have its law
 SMALLEST = 1e-4  # share that a level is given at least, compared with an even one

@@ -27,18 +27,8 @@ MIXED = 0.01  # share of reports by another protocol above which it is no accide
 MEMORY = "1GB"
 PART = 1 << 24  # bytes of a text file that are read at a time
 LONGEST = 1 << 20  # characters of a line
-INTEGERS = (
-    "TINYINT",
-    "SMALLINT",
-    "INTEGER",
-    "BIGINT",
-    "HUGEINT",
-    "UTINYINT",
-    "USMALLINT",
-    "UINTEGER",
-    "UBIGINT",
-    "UHUGEINT",
-)
+SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+INTEGERS = (*SIGNED, *(f"U{kind}" for kind in SIGNED))
 WHOLE = "-?[0-9]{1,18}"
 ID = "[0-9a-f]{12}"  # of a protocol; what has none is no report at all
 # The cells of a line of CSV in which there are quotes.

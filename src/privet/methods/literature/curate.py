@@ -22,12 +22,11 @@ import secrets
 from fractions import Fraction
 from statistics import median
 
-from privet.methods.literature import bars as sequential
-from privet.methods.literature import separations
+from privet.methods.literature import separations, sequential
 from privet.methods.literature.as_published import curate as published
-from privet.methods.literature.bars import Bars
 from privet.methods.literature.curate_budgets import allocate
 from privet.methods.literature.decisions import as_release
+from privet.methods.literature.sequential import Bars
 from privet.methods.literature.walk import Places, Walk
 from privet.methods.method import Method, Published
 from privet.methods.options import Settings

@@ -24,19 +24,23 @@ from math import log
 from typing import Protocol
 
 from privet.errors import MethodError
-from privet.methods.literature import bars as sequential
-from privet.methods.literature import separations
+from privet.methods.literature import separations, sequential
 from privet.methods.literature.as_published import em_pc as published
-from privet.methods.literature.bars import Bars
 from privet.methods.literature.critical_values import Margins
 from privet.methods.literature.decisions import as_release
+from privet.methods.literature.sequential import Bars
 from privet.methods.literature.walk import Places, Walk
 from privet.methods.method import Method, Published
 from privet.methods.options import Settings
-from privet.privacy.queries import distance as distance_query
 from privet.privacy.queries.base import Query, Release
 from privet.privacy.queries.dependence import STATISTICS, Removals
-from privet.privacy.queries.distance import Distances, DistantRemovals
+from privet.privacy.queries.distance import (
+    MOST_STRATA,
+    RADIUS,
+    Distances,
+    DistantRemovals,
+    bound,
+)
 from privet.privacy.queries.tables import Tables
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
@@ -66,10 +70,10 @@ def check(schema: Schema, settings: Settings) -> None:
                 f"--statistic distance serves columns of two levels, but {column.name!r} has "
                 f"{column.cardinality}; merge its levels, or use --statistic t1"
             )
-    if 2**settings.max_order > distance_query.MOST_STRATA:
+    if 2**settings.max_order > MOST_STRATA:
         raise MethodError(
             f"--max-order is {settings.max_order}, which makes {2**settings.max_order} strata; "
-            f"--statistic distance serves up to {distance_query.MOST_STRATA}; use a smaller "
+            f"--statistic distance serves up to {MOST_STRATA}; use a smaller "
             "--max-order, or --statistic t1"
         )
 
@@ -150,10 +154,10 @@ class ByDistance:
 
     @property
     def reach(self) -> int:
-        return distance_query.bound(self.schema)
+        return bound(self.schema)
 
     def removals(self, groups: Groups, more: int) -> Query:
-        more = min(more, distance_query.RADIUS)  # half of the largest, or no sign would be left
+        more = min(more, RADIUS)  # half of the largest, or no sign would be left
         return DistantRemovals(tuple(map(self._named, groups)), self.alpha, more)
 
     def picks(self, questions: Sequence[Places]) -> Query:

@@ -11,7 +11,7 @@ Privacy. One release with the sensitivity of ``privacy.queries.tables.Tables`` f
 from __future__ import annotations
 
 from privet.errors import MethodError
-from privet.evidence.planned_noise import MOST_CELLS, cells
+from privet.evidence.unit_noise import MOST_CELLS, cells
 from privet.methods.literature.as_published import lap_table as published
 from privet.methods.method import Finding, Method, Published, no_delta
 from privet.methods.options import Settings

@@ -25,12 +25,11 @@ import numpy as np
 
 from privet.arrays import Floats, Integers
 from privet.errors import EvidenceError, MethodError
-from privet.evidence.moments import locate
+from privet.evidence.location import locate
 from privet.graph.graph import Graph
-from privet.methods.literature import weights as evidence
 from privet.methods.literature.as_published import gradient as published
 from privet.methods.literature.descent import CONSTANT, descend
-from privet.methods.literature.weights import Weights
+from privet.methods.literature.weights import Weights, as_release, read
 from privet.methods.method import Finding, Method, Published
 from privet.methods.options import Settings
 from privet.methods.search import marked
@@ -152,7 +151,7 @@ def _measure(
         steps=len(shares),
         sparsity=sparsity,
     )
-    return (evidence.as_release(query, fitted.weights, fitted.deviations, mechanism),)
+    return (as_release(query, fitted.weights, fitted.deviations, mechanism),)
 
 
 def _cut(curator: Curator, rows: float) -> float:
@@ -221,7 +220,7 @@ def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) ->
                 f"{name} is {getattr(settings, name)}, but these weights were fitted with "
                 f"{getattr(kind, name)}; leave it away, or run the method on the data"
             )
-    own, deviations = evidence.read(release)
+    own, deviations = read(release)
     weights = own * np.array(kind.scales) / np.array(kind.scales)[:, None]
     if settings.threshold is None:
         counts = np.abs(own) > np.maximum(kind.floor, DEVIATIONS * deviations)

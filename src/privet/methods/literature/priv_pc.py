@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from privet.methods.literature import bars as sequential
-from privet.methods.literature import separations
+from privet.methods.literature import separations, sequential
 from privet.methods.literature.as_published import sieve as published
-from privet.methods.literature.bars import Bars
 from privet.methods.literature.decisions import as_release
+from privet.methods.literature.sequential import Bars
 from privet.methods.literature.walk import Walk
 from privet.methods.method import Method, Published
 from privet.methods.options import Settings

@@ -13,8 +13,7 @@ facts (``proofs/filter.md``). Statistics: ``proofs/statistics.md``.
 
 from __future__ import annotations
 
-from privet.methods.literature import bars as sequential
-from privet.methods.literature import separations
+from privet.methods.literature import separations, sequential
 from privet.methods.literature.as_published import sieve as published
 from privet.methods.literature.decisions import as_release
 from privet.methods.method import Method, Published

@@ -22,8 +22,8 @@ from privet.methods.sources import moments, tables
 from privet.methods.sources.source import ALL_KINDS, TESTS_AND_SCORES, Measure, Source
 from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
-from privet.scores import tables as table_scores
 from privet.scores.families import Families
+from privet.scores.tables import bdeu, bic
 from privet.trust.curator import Curator
 
 
@@ -85,9 +85,7 @@ def on_counts(
     judge = ExactTableJudge(evidence, counted, few) if counts_needed(settings) else few
     if search.scored:
         score: Families = (
-            table_scores.bdeu(counted)
-            if settings.score == "bdeu"
-            else table_scores.bic(counted, settings.penalty)
+            bdeu(counted) if settings.score == "bdeu" else bic(counted, settings.penalty)
         )
         return on_scores(judge, score)
 

@@ -22,12 +22,12 @@ import numpy as np
 
 from privet.arrays import Bools
 from privet.errors import MethodError
+from privet.evidence.location import locate
 from privet.evidence.moments import (
     FINAL,
     LOCATION,
     SHAPE,
     MomentEvidence,
-    locate,
     standardised,
     uncut,
     whitened,

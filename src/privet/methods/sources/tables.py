@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 from privet.errors import MethodError
 from privet.evidence.plan import table_lines
-from privet.evidence.planned_noise import pure_is_quieter, whole_is_quieter
 from privet.evidence.prior import default_level
 from privet.evidence.tables import TableEvidence, components_query, table_replicas
+from privet.evidence.unit_noise import pure_is_quieter, whole_is_quieter
 from privet.independence.joint import JointTableJudge
 from privet.independence.tables import TableJudge
 from privet.methods.basis import Basis, on_tests

@@ -17,8 +17,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from privet.pairs import as_published as published
-from privet.pairs import quartiles, screen, stable
+from privet.pairs import as_published, quartiles, screen, stable
 from privet.pairs.flips import by_four_noises, by_one_noise, by_two_noises, normal, within
 from privet.pairs.options import Choices
 from privet.pairs.quartiles import QUARTERS, Quartiles
@@ -78,7 +77,7 @@ def check_quartiles(schema: Schema, pair: Pair, choices: Choices) -> None:
 
 def _model(pair: Pair, choices: Choices, *, exact: bool) -> Anm:
     """Public settings: those for both halves protected, or those that tell directions best."""
-    usual = published.RIDGE if exact and choices.protect != "training" else Anm.ridge
+    usual = as_published.RIDGE if exact and choices.protect != "training" else Anm.ridge
     return Anm(
         x=pair.x,
         y=pair.y,
@@ -89,7 +88,7 @@ def _model(pair: Pair, choices: Choices, *, exact: bool) -> Anm:
 
 
 def _query(score: str, pair: Pair, choices: Choices, *, exact: bool) -> AnmScores:
-    kernel = published.KERNEL if exact else AnmScores.kernel
+    kernel = as_published.KERNEL if exact else AnmScores.kernel
     if choices.bandwidth is not None:
         kernel = public_bandwidth(choices.bandwidth)
     ranks = score in RANKS and choices.protect == "training"
@@ -118,11 +117,11 @@ def publish_scores(
 ) -> tuple[Release, ...]:
     query = _query(score, pair, choices, exact=True)
     exact = screen.ask(curator, pair, Fraction(1))
-    return exact, *published.scores(_noisy(curator, choices), query, epsilon, delta)
+    return exact, *as_published.scores(_noisy(curator, choices), query, epsilon, delta)
 
 
-def _noisy(curator: Curator, choices: Choices) -> published.Noisy:
-    return published.Noisy(curator=curator, rng=np.random.default_rng(choices.seed))
+def _noisy(curator: Curator, choices: Choices) -> as_published.Noisy:
+    return as_published.Noisy(curator=curator, rng=np.random.default_rng(choices.seed))
 
 
 def holds_scores(score: str, releases: tuple[Release, ...]) -> bool:
@@ -164,7 +163,7 @@ def _seen(
     """A reason against any answer, or none; and warnings, of a smooth regression as well."""
     reason, notes = screen.seen(releases, schema, choices)
     models = (getattr(release.query, "model", None) for release in releases)
-    smooth = any(isinstance(model, Anm) and model.ridge > published.RIDGE for model in models)
+    smooth = any(isinstance(model, Anm) and model.ridge > as_published.RIDGE for model in models)
     return reason, (SMOOTH, *notes) if smooth else notes
 
 
@@ -227,7 +226,7 @@ def publish_quartiles(
     model = _model(pair, choices, exact=True)
     noisy, protect = _noisy(curator, choices), choices.protect
     exact = screen.ask(curator, pair, Fraction(1))
-    return exact, *published.ranges(noisy, model, protect, epsilon, delta)
+    return exact, *as_published.ranges(noisy, model, protect, epsilon, delta)
 
 
 def holds_quartiles(releases: tuple[Release, ...]) -> bool:

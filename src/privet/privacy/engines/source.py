@@ -36,21 +36,8 @@ Block = dict[str, NDArray[Any] | Coded]
 BLOCK_ROWS = 100_000
 HEADER_LIMIT = 1 << 24
 DELIMITERS = (",", "\t", ";", "|")
-NUMBERS = (
-    "TINYINT",
-    "SMALLINT",
-    "INTEGER",
-    "BIGINT",
-    "HUGEINT",
-    "UTINYINT",
-    "USMALLINT",
-    "UINTEGER",
-    "UBIGINT",
-    "UHUGEINT",
-    "FLOAT",
-    "DOUBLE",
-    "DECIMAL",
-)
+SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+NUMBERS = (*SIGNED, *(f"U{kind}" for kind in SIGNED), "FLOAT", "DOUBLE", "DECIMAL")
 KINDS = "a CSV or Parquet file, a pandas or polars DataFrame, a pyarrow or Ibis table or a dict"
 
 

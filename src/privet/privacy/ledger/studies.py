@@ -53,11 +53,14 @@ def enter(ledger: Ledger, terms: Terms) -> Run:
             db.execute(
                 "INSERT INTO studies VALUES (?, ?, ?)", (terms.study, account.dataset, run.id)
             )
-            return run
-        state = next(run.state for run in account.runs if run.id == found)
-        if state != "open":
-            raise BudgetError("this study is closed at this site; a new study needs a new lock")
-        return Run(ledger, found, account.dataset, terms.method, asked, set_cap=False)
+        else:
+            state = next(run.state for run in account.runs if run.id == found)
+            if state != "open":
+                raise BudgetError("this study is closed at this site; a new study needs a new lock")
+            run = Run(ledger, found, account.dataset, terms.method, asked, set_cap=False)
+        # a cap that counts otherwise may have reserved more; the study gets no more than it said
+        run.budget = run.left = min(asked.amount, terms.rho)
+        return run
 
 
 def leave(ledger: Ledger, terms: Terms) -> None:

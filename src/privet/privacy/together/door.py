@@ -43,7 +43,6 @@ JOINED, CHARGED, DATA = "joined", "charged", "data.sha256"
 QUERIES = (tables.Components, tables.Tables, white.White, moments.Locations, moments.Moments)
 MOST_NUMBERS = 1 << 22  # of one answer: 32 MB, and a third more as text
 MOST_ANSWER = 1 << 26
-WORDS = ("schema", "method", "budget", "sites", "policy", "data", "request", "failed")
 
 
 class Refusal(StudyError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from privet.pairs.way import Orientation, chance, get
+from privet.pairs.way import Orientation, chance, way_named
 from privet.results.report.page import badge, page, promise, safe, section, table
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _figure(value: float | None, spell: Callable[[float], str]) -> str:
 
 def _made(found: Orientations) -> str:
     options = ", ".join(f"{key} {value}" for key, value in found.certificate["options"].items())
-    way = get(found.method)
+    way = way_named(found.method)
     cite = f" [{safe(way.cite)}]" if way.cite else ""
     return (
         f"<p>Method {safe(found.method)} ({safe(options)}) by Privet: {safe(way.summary)}{cite}. "

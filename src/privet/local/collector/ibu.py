@@ -15,18 +15,19 @@ and ``local/collector/minimum_chi2.py``.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from privet.arrays import Floats, Integers
 from privet.errors import EvidenceError, MethodError
 from privet.local.collector.counts import Set, Tally, along
-from privet.local.device import protocol as protocols
 from privet.local.device.blocks import Block, cell, codes_of, permutations
+from privet.local.device.protocol import Protocol
 from privet.schema.model import did_you_mean
 
 MOST_CELLS = 1 << 20
@@ -34,7 +35,7 @@ MOST_STEPS = 10_000
 CLOSE = 0.01  # of the log likelihood, far below what one could tell apart
 
 
-class View(Protocol):
+class View(typing.Protocol):
     """Reports of one kind about some columns: how often each was sent, and the channel, which is
     linear: from shares of answers (flat) to probabilities of reports, and its transpose."""
 
@@ -123,7 +124,7 @@ class Denoised:
 
 
 def denoised(
-    protocol: protocols.Protocol,
+    protocol: Protocol,
     tallies: Iterable[Tally],
     columns: Sequence[str],
     *,
@@ -193,7 +194,7 @@ def steps(found: Sequence[View], cells: int) -> Iterator[Step]:
         shares = following
 
 
-def positions(protocol: protocols.Protocol, columns: Sequence[str]) -> Set:
+def positions(protocol: Protocol, columns: Sequence[str]) -> Set:
     names = protocol.schema.names
     for column in columns:
         if column not in names:
@@ -205,15 +206,13 @@ def positions(protocol: protocols.Protocol, columns: Sequence[str]) -> Set:
     return tuple(names.index(column) for column in columns)
 
 
-def space(protocol: protocols.Protocol, members: Sequence[int]) -> Set:
+def space(protocol: Protocol, members: Sequence[int]) -> Set:
     """The columns whose table is worked out, in order: where one channel changes all columns
     together, a part of the report has no channel of its own, so all are needed."""
     return tuple(range(len(protocol.sizes)) if protocol.family == "grid" else sorted(members))
 
 
-def views(
-    protocol: protocols.Protocol, tallies: Iterable[Tally], members: Sequence[int]
-) -> tuple[View, ...]:
+def views(protocol: Protocol, tallies: Iterable[Tally], members: Sequence[int]) -> tuple[View, ...]:
     """What the reports show of the table of some columns (``space`` says of which)."""
     if protocol.family == "product":
         raise MethodError(
@@ -239,9 +238,7 @@ def views(
     return kept
 
 
-def _of_blocks(
-    protocol: protocols.Protocol, tallies: Iterable[Tally], wanted: Set
-) -> Iterator[View]:
+def _of_blocks(protocol: Protocol, tallies: Iterable[Tally], wanted: Set) -> Iterator[View]:
     """A report on a block is one on every part of it: the truth with the same probability, else
     anything. Blocks with the same part and probability are counted together."""
     sizes = protocol.sizes
@@ -259,9 +256,7 @@ def _of_blocks(
         yield Mixed(places=places, counts=counts[None], left=left)
 
 
-def _of_parities(
-    protocol: protocols.Protocol, tallies: Iterable[Tally], wanted: Set
-) -> Iterator[View]:
+def _of_parities(protocol: Protocol, tallies: Iterable[Tally], wanted: Set) -> Iterator[View]:
     """Only blocks within the table: to others, columns that are not there have their say."""
     sizes = [protocol.sizes[i] for i in wanted]
     every = codes_of(np.arange(prod(sizes)), sizes)
@@ -280,7 +275,7 @@ def _of_parities(
         yield Mixed(places=np.asarray(places), counts=table, left=left)
 
 
-def _of_rows(protocol: protocols.Protocol, tallies: Iterable[Tally], wanted: Set) -> Iterator[View]:
+def _of_rows(protocol: Protocol, tallies: Iterable[Tally], wanted: Set) -> Iterator[View]:
     """Everybody reports on every column, so one tally that covers these says it all."""
     tally = next((tally for tally in tallies if set(wanted) <= set(tally.attributes)), None)
     if tally is None:
