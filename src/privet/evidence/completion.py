@@ -45,14 +45,18 @@ def components(tables: Floats, features: Sequence[Floats]) -> Floats:
     return np.asarray(np.einsum("tayz,tax->txyz", out, first, optimize=True))
 
 
-def shrunk(measured: Floats, noise: Floats, towards: Floats) -> Floats:
+def shrunk(measured: Floats, noise: Floats, towards: Floats) -> tuple[Floats, Floats]:
     """Measured components (on the last three axes) moved to others, the more the noise (its
-    variance) could have made the difference."""
+    variance) could have made the difference; and the variance of what is left of the noise.
+
+    As if a triple's own interaction had come from a normal law around 0: the posterior mean and
+    variance, the variance of the law being that which explains the difference.
+    """
     apart = measured - towards
     numbers = float(np.prod(apart.shape[-3:]))
     far = np.maximum((apart**2).sum(axis=(-3, -2, -1)), 1e-12)
     left = np.maximum(1 - numbers * noise / far, 0.0)
-    return np.asarray(towards + left[..., None, None, None] * apart)
+    return np.asarray(towards + left[..., None, None, None] * apart), noise * left
 
 
 def alike(sets: Indices, cardinalities: Sequence[int], copies: int) -> Iterator[Indices]:

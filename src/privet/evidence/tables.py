@@ -187,12 +187,13 @@ class TableEvidence:
 
     @cached_property
     def _calm(self) -> TableEvidence:
-        """The same, with triples of weighed rows drawn to what pairs say (``completion.py``). No
-        noise is reckoned with in these."""
+        """The same, with triples of weighed rows drawn to what pairs say (``completion.py``), and
+        less noise in these (for a stack: its mean)."""
         if self.features is None or 3 not in self.layers:
             return self
         layer, sets = self.layers[3], np.array(self.members(3), dtype=np.intp)
-        values, copies = np.empty_like(layer.values), int(np.prod(self.replicas))
+        values, variances = np.empty_like(layer.values), np.empty(len(sets))
+        copies = int(np.prod(self.replicas))
         for at in completion.alike(sets, self.cardinalities, copies):
             measured, noise = self.blocks(sets[at])
             tables = completion.completed(self.tables, sets[at])
@@ -201,12 +202,13 @@ class TableEvidence:
                 for column in sets[at].T
             ]
             towards = completion.components(tables, each).reshape(measured.shape)
-            drawn = completion.shrunk(measured, noise, towards)
+            drawn, left = completion.shrunk(measured, noise, towards)
+            variances[at] = left.reshape(-1, len(at)).mean(axis=0)
             size = int(np.prod(drawn.shape[-3:]))
             where = layer.offsets[at][:, None] + np.arange(size)
             values[..., where] = drawn.reshape(*drawn.shape[:-3], size)
-        still = replace(layer, values=values, variances=np.zeros(len(sets)))
-        return replace(self, layers={**self.layers, 3: still})
+        calm = replace(layer, values=values, variances=variances)
+        return replace(self, layers={**self.layers, 3: calm})
 
     def blocks(self, sets: Indices) -> tuple[Floats, Floats]:
         """Components of sets of one shape, axes in the order given, and their variances.

@@ -29,7 +29,9 @@ from privet.schema.model import Schema
 
 RAREST, DEVIATIONS = 0.02, 2.0  # a share is not believed below this, or below its noise
 MADE_UP = 4000  # rows from which lengths are foreseen
-TRIPLE_PRICE = 0.3  # of a triple's component, compared with a pair's
+# Of a triple's component, compared with a pair's: where a pair tells little, a triple tells nothing
+# that its pairs do not.
+TRIPLE_PRICE, LOW_PRICE, LITTLE = 0.3, 0.1, 10_000
 MOST_CUT = 0.1  # share of the rows that a later clip may touch at most
 # Squared radii, as multiples of the mean squared length of a row, among which a clip is chosen.
 RADII = (0.1, 0.2, 0.35, 0.6, 1.0, 1.7, 3.0)
@@ -42,87 +44,87 @@ class Design:
     """Features of all columns, and rows that might be: the squared length of each in each
     column, in units of GRID²."""
 
-    schema: Schema
+    names: tuple[str, ...]
     features: tuple[Levels, ...]
     rows: float
     lengths: Floats  # (columns, made-up rows)
 
     @staticmethod
-    def of(schema: Schema, margins: TableEvidence) -> Design:
+    def of(names: tuple[str, ...], shares: Sequence[Floats], rows: float) -> Design:
+        """From the shares of each column's levels."""
         rng = np.random.default_rng(0)  # of made-up rows, the same for everybody
-        shares = [_shares(margins, i) for i in range(len(schema.columns))]
         features = tuple(_features(each) for each in shares)
-        made_up = [
-            (np.array(levels, dtype=float).reshape(len(levels), -1) / GRID)[
-                rng.choice(len(each), size=MADE_UP, p=each)
-            ]
-            for each, levels in zip(shares, features, strict=True)
+        lengths = [
+            (np.array(levels, dtype=float).reshape(len(levels), -1) ** 2).sum(axis=1) / GRID**2
+            for levels in features
         ]
-        return Design(
-            schema=schema,
-            features=features,
-            rows=max(float(margins.rows), 1.0),
-            lengths=np.stack([(u**2).sum(axis=1) for u in made_up]),
-        )
+        made_up = [
+            each[rng.choice(len(each), size=MADE_UP, p=share)]
+            for each, share in zip(lengths, shares, strict=True)
+        ]
+        return Design(names=names, features=features, rows=rows, lengths=np.stack(made_up))
 
-    def clip(self, sets: Sets, budget: float, before: Clip | None = None) -> Clip:
-        """The clip of a question about these sets that promises most information for this budget
-        (rho): the rows that are left, against the noise that they need."""
+    def first_clip(self, sets: Sets, budget: float) -> Clip:
+        """The clip of the run, of a question about these sets: the one that promises most
+        information for this budget (rho), by the rows that it leaves and the noise that it needs."""
         squared = self._squared(sets)
-        if before is None:
-            norms, weight = np.sqrt(squared), np.ones(MADE_UP)
-            mean = float(squared.mean())
-            best = max(RADII, key=lambda c: self._worth(norms, weight, c * mean, budget))
-            return self._clip(sets, best * mean)
-        # rows that were left by the first clip should be left: else these would be other rows
-        spared = 1 - min(1 / np.sqrt(self.worth(before, budget)), MOST_CUT)
-        return self._clip(sets, float(np.quantile(self._weights(before) ** 2 * squared, spared)))
+        squares = [radius * float(squared.mean()) for radius in RADII]
+        best = max(squares, key=lambda square: self._worth(squared, square, budget))
+        return self._clip(sets, best)
 
-    def _worth(self, norms: Floats, weight: Floats, square: float, budget: float) -> float:
-        """How many rows without noise would tell as much of a component of price 1."""
-        kept = weight * np.minimum(1.0, np.sqrt(square) / np.maximum(norms, 1e-12))
-        rows = self.rows * float(kept.mean())
-        return rows / (1 + square / (2 * budget) / rows)
+    def second_clip(self, sets: Sets, budget: float, first: Clip) -> Clip:
+        """The rows that the first clip left should be left: else these would be other rows. So it
+        touches fewer of them than their noise would hide."""
+        worth = self.worth(first, budget)
+        price = TRIPLE_PRICE if worth >= LITTLE else LOW_PRICE
+        spared = 1 - min(1 / np.sqrt(worth), MOST_CUT)
+        kept = np.minimum(1.0, self._square(first) / self._squared(self._places(first)))
+        return self._clip(
+            sets, float(np.quantile(kept * self._squared(sets, price), spared)), price
+        )
 
     def worth(self, clip: Clip, budget: float) -> float:
-        square = (clip.radius / (WEIGHT * clip.multipliers[2] * GRID**2)) ** 2
-        rows = self.rows * float(self._weights(clip).mean())
+        """How many rows without noise would tell as much of a pair, after a clip."""
+        return self._worth(self._squared(self._places(clip)), self._square(clip), budget)
+
+    def _worth(self, squared: Floats, square: float, budget: float) -> float:
+        rows = self.rows * float(np.sqrt(np.minimum(1.0, square / squared)).mean())
         return rows / (1 + square / (2 * budget) / rows)
 
-    def _clip(self, sets: Sets, square: float) -> Clip:
+    def _squared(self, sets: Sets, price: float = TRIPLE_PRICE) -> Floats:
+        """Squared lengths of the made-up rows, pairs having price 1."""
+        return np.maximum(squared_lengths(self.lengths, sets, (1.0, 1.0, 1.0, price)), 1e-12)
+
+    def _clip(self, sets: Sets, square: float, price: float = TRIPLE_PRICE) -> Clip:
         """In whole numbers: a component of n columns has GRID^n in its unit."""
         largest = max(map(len, sets))
-        top = GRID**largest * (1 / np.sqrt(TRIPLE_PRICE) if largest > 2 else 1.0)
-        multipliers = tuple(
-            1 if order > 2 else round(top / GRID**order) for order in range(largest + 1)
-        )
+        top = GRID**largest / (np.sqrt(price) if largest > 2 else 1.0)
+        multipliers = [round(top / GRID**order) for order in range(3)] + [1] * (largest - 2)
         radius = int(WEIGHT * top * np.sqrt(square))
-        names = self.schema.names
         return Clip(
-            sets=tuple(tuple(names[i] for i in members) for members in sets),
-            multipliers=multipliers,
+            sets=tuple(tuple(self.names[i] for i in members) for members in sets),
+            multipliers=tuple(multipliers),
             radius=min(max(radius, 1), LARGEST_RADIUS),
         )
 
-    def _squared(self, sets: Sets) -> Floats:
-        """Squared lengths of the made-up rows, pairs having price 1."""
-        return squared_lengths(self.lengths, sets, (1.0, 1.0, 1.0, TRIPLE_PRICE))
+    @staticmethod
+    def _square(clip: Clip) -> float:
+        """The squared radius, in the unit of pairs."""
+        return (clip.radius / (WEIGHT * clip.multipliers[2] * GRID**2)) ** 2
 
-    def _weights(self, clip: Clip) -> Floats:
-        place = {name: i for i, name in enumerate(self.schema.names)}
-        sets = [tuple(place[name] for name in members) for members in clip.sets]
-        radius = clip.radius / (WEIGHT * clip.multipliers[2] * GRID**2)
-        return np.minimum(1.0, radius / np.sqrt(np.maximum(self._squared(sets), 1e-12)))
+    def _places(self, clip: Clip) -> Sets:
+        place = {name: i for i, name in enumerate(self.names)}
+        return [tuple(place[name] for name in members) for members in clip.sets]
 
 
-def contrast_worth(schema: Schema, margins: TableEvidence, budget: float) -> list[float]:
+def contrast_worth(
+    schema: Schema, shares: Sequence[Floats], rows: float, budget: float
+) -> list[float]:
     """The same for each pair in contrasts: their noise meets the smallest directions of sampling
     noise, which rare levels have."""
-    rows = max(float(margins.rows), 1.0)
     spreads = []
-    for i, column in enumerate(schema.columns):
+    for column, p in zip(schema.columns, shares, strict=True):
         h = contrasts(column.cardinality, column.ordered) / CONTRAST_GRID
-        p = _shares(margins, i)
         values = np.linalg.eigvalsh(h @ (np.diag(p) - np.outer(p, p)) @ h.T)
         spreads.append(float(np.exp(np.log(np.maximum(values, 1e-12)).mean())))
     families = [Components(tuple(combinations(schema.names, order))) for order in range(3)]
@@ -134,15 +136,17 @@ def contrast_worth(schema: Schema, margins: TableEvidence, budget: float) -> lis
     return [1 / (1 / rows + noise / (rows**2 * a * b)) for a, b in combinations(spreads, 2)]
 
 
-def _shares(margins: TableEvidence, column: int) -> Floats:
-    """Of the levels of a column, from released margins; none is believed below its noise."""
-    table = margins.tables(np.array([[column]]))[0]
-    rows = max(float(margins.rows), 1.0)
-    variance = float(margins.layers[1].variances[column])
-    inverse = margins.inverses(np.array([column]))[0]
-    noise = float(np.sqrt(variance * (inverse[:, 1:] ** 2).sum(axis=1).max())) / rows
-    raised = np.maximum(table / rows, max(RAREST, DEVIATIONS * noise))
-    return np.asarray(raised / raised.sum())
+def released_shares(margins: TableEvidence) -> list[Floats]:
+    """Of the levels of all columns, from released margins; none is believed below its noise."""
+    rows, out = max(float(margins.rows), 1.0), []
+    for column in range(len(margins.names)):
+        table = margins.tables(np.array([[column]]))[0]
+        variance = float(margins.layers[1].variances[column])
+        inverse = margins.inverses(np.array([column]))[0]
+        noise = float(np.sqrt(variance * (inverse[:, 1:] ** 2).sum(axis=1).max())) / rows
+        raised = np.maximum(table / rows, max(RAREST, DEVIATIONS * noise))
+        out.append(np.asarray(raised / raised.sum()))
+    return out
 
 
 def _features(shares: Floats) -> Levels:

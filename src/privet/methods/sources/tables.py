@@ -58,6 +58,7 @@ LENIENCE = 10.0
 MARGINS = Fraction(1, 20)
 # First half of what is left: pairs; second half: triples.
 FIRST_SHARE = Fraction(1, 2)
+FEATURES = ("auto", "contrasts")
 
 
 def check(schema: Schema, settings: Settings) -> None:
@@ -66,6 +67,11 @@ def check(schema: Schema, settings: Settings) -> None:
             f"--max-order is {settings.max_order}; interactions of three columns are measured, "
             f"which serve separators of 0, 1 or 2 columns. {_dearer(schema, settings.max_order)}; "
             "use 0, 1 or 2"
+        )
+    if settings.features not in FEATURES:
+        raise MethodError(
+            f"there are no features {settings.features!r}; choose auto, or contrasts, in which no "
+            "rows are weighed"
         )
     check_size(schema)
 
@@ -116,9 +122,10 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     if curator.private and not curator.pure:
         settings.on_step("measuring all columns", 0.0)
         margins = _release(curator, [*rows, *combinations(range(size), 1)], MARGINS)
-        found = white.measure(curator, settings, margins, _interesting)
-        if found is not None:
-            return found
+        if settings.features == "auto":
+            found = white.measure(curator, settings, margins, _interesting)
+            if found is not None:
+                return found
         left -= MARGINS
     settings.on_step("measuring all pairs", 0.1)
     small = [*rows, *combinations(range(size), 1), *combinations(range(size), 2)]
@@ -245,4 +252,5 @@ SOURCE = Source(
     cite="residual basis of Xiao, He, Zhang, Kifer 2023",
     delta=delta,
     plan=table_lines,
+    uses=frozenset({"features"}),
 )

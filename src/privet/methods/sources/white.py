@@ -17,7 +17,7 @@ from itertools import combinations
 from statistics import median
 
 from privet.evidence.tables import TableEvidence
-from privet.evidence.white import Design, contrast_worth
+from privet.evidence.white import Design, contrast_worth, released_shares
 from privet.methods.options import Settings
 from privet.privacy.queries.base import Release, records_changed
 from privet.privacy.queries.white import White
@@ -39,20 +39,21 @@ def measure(
         return None
     names = schema.names
     evidence = TableEvidence.from_releases(schema, names, margins)
-    design = Design.of(schema, evidence)
+    shares, rows = released_shares(evidence), max(float(evidence.rows), 1.0)
+    design = Design.of(names, shares, rows)
     budget = curator.sharpness(Fraction(1)) ** 2 / 2
     reach = records_changed(schema) * schema.rows_per_person
     first_budget, second_budget = (budget * float(share) / reach**2 for share in (PAIRS, REST))
     small = [(), *combinations(range(size), 1), *combinations(range(size), 2)]
-    first = design.clip(small, first_budget)
-    plain = contrast_worth(schema, evidence, budget * float(PAIRS))
+    first = design.first_clip(small, first_budget)
+    plain = contrast_worth(schema, shares, rows, budget * float(PAIRS))
     if design.worth(first, first_budget) < BETTER * median(plain):
         return None
     settings.on_step("measuring all pairs", 0.1)
     query = White(columns=names, features=design.features, clips=(first,))
     releases = (*margins, curator.release(query, PAIRS))
     settings.on_step("choosing triples", 0.2)
-    second = design.clip([(), *interesting(schema, releases)], second_budget, first)
+    second = design.second_clip([(), *interesting(schema, releases)], second_budget, first)
     settings.on_step("measuring triples", 0.3)
     query = White(columns=names, features=design.features, clips=(first, second))
     return (*releases, curator.release(query, REST))

@@ -29,7 +29,7 @@ from privet.schema.model import Schema
 GRID = 32  # a feature of length 1
 WEIGHT = 64  # of a row that is not weighed down
 LARGEST_SET = 3
-LARGEST_RADIUS = 1 << 33  # so that sums over 2^30 rows stay within 64 bits
+LARGEST_RADIUS = 1 << 31  # so that sums over 2^31 rows stay within 64 bits
 LARGEST_FEATURE = 1 << 20  # so that squares of features are exact in floating point
 MOST_SETS = 1 << 22  # so that sums over sets are right but for half of the slack
 SLACK = 1e-9  # relative, above what floating point can lose in a sum of positive numbers
