@@ -65,8 +65,8 @@ class Design:
         return Design(names=names, features=features, rows=rows, lengths=np.stack(made_up))
 
     def first_clip(self, sets: Sets, budget: float) -> Clip:
-        """The clip of the run, of a question about these sets: the one that promises most
-        information for this budget (rho), by the rows that it leaves and the noise that it needs."""
+        """The clip of the run, of a question about these sets: the one that promises most for this
+        budget (rho), by the rows that it leaves and the noise that it needs."""
         squared = self._squared(sets)
         squares = [radius * float(squared.mean()) for radius in RADII]
         best = max(squares, key=lambda square: self._worth(squared, square, budget))

@@ -207,8 +207,8 @@ def test_the_longest_rows_that_are_allowed_do_not_overflow() -> None:
     assert answer(query, schema, [(0, 0, 0)] * 9) == [0]  # longer than any radius: of no weight
     small = tuple(tuple(tuple(x >> 10 for x in level) for level in top) for _ in range(3))
     (one,) = answer(replace(query, features=small), schema, [(0, 0, 0)])
-    assert LARGEST_RADIUS * 2**30 <= 2**63
-    assert one == 7 * 2**30  # 8 would be the radius itself, and the slack takes one
+    assert LARGEST_RADIUS * 2**31 <= 2**62
+    assert one == 2**30  # 2 would be the radius itself, and the slack takes one
 
 
 @pytest.mark.parametrize(
