@@ -23,7 +23,7 @@ from privet.evidence.moments import MomentEvidence
 from privet.evidence.tables import TableEvidence
 
 NEARLY = 0.95  # of the misses are guessed right
-LEAST = 0.85  # and so many even if noise is SURELY deviations off
+LEAST = 0.8  # and so many even if noise is SURELY deviations off
 SURELY = 3.0
 CORRELATED = 0.995  # of numbers
 FEWEST = 0.01  # of the rows: a column whose commonest level has all others cannot be judged

@@ -26,7 +26,7 @@ class Counts:
     @staticmethod
     def of(sites: Sequence[TableEvidence], sets: Indices) -> Counts:
         laws = tuple(
-            ([_inverses(site, column) for column in sets.T], site.coefficients(sets)[1])
+            ([site.inverses(column) for column in sets.T], site.coefficients(sets)[1])
             for site in sites
         )
         return Counts(tables=sum(site.tables(sets) for site in sites), laws=laws)  # type: ignore[arg-type]
@@ -45,11 +45,6 @@ class Counts:
                 part = seen[(slice(None), *inside)]
                 total += variance * (part.reshape(len(part), -1) ** 2).sum(axis=1)
         return np.asarray(np.sqrt(total))
-
-
-def _inverses(evidence: TableEvidence, columns: Indices) -> Floats:
-    """One inverse design that serves all of these columns."""
-    return evidence.inverse(int(columns[0]))[None]
 
 
 def pairs_by_shape(evidence: TableEvidence) -> Iterator[Indices]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.arrays import Floats, Integers
+from privet.arrays import Floats, Integers, Weight
 from privet.errors import SchemaError
 from privet.schema.model import Schema
 
@@ -54,9 +54,13 @@ class MemoryRows:
     """
 
     def __init__(
-        self, schema: Schema, load_codes: Callable[[], Codes], load_numbers: Callable[[], Numbers]
+        self,
+        schema: Schema,
+        load_codes: Callable[[], Codes],
+        load_numbers: Callable[[], Numbers],
+        weights: NDArray[np.uint8] | None = None,
     ) -> None:
-        self._schema = schema
+        self._schema, self._weights = schema, weights
         self._load_codes = load_codes
         self._load_numbers = load_numbers
         self._numbers: Numbers | Codes | None = None
@@ -92,6 +96,13 @@ class MemoryRows:
 
         return MemoryRows(self._schema, codes, _no_numbers)
 
+    def weighed(self, columns: tuple[str, ...], weight: Weight) -> MemoryRows:
+        parts = [
+            weight({name: self._codes[name][start : start + BLOCK_ROWS] for name in columns})
+            for start in range(0, max(self._length, 1), BLOCK_ROWS)
+        ]
+        return MemoryRows(self._schema, lambda: self._codes, _no_numbers, np.concatenate(parts))
+
     def counts(self, columns: tuple[str, ...]) -> Integers:
         """Contingency table with one axis per column, in the order given."""
         if not columns or len(set(columns)) < len(columns):
@@ -119,8 +130,10 @@ class MemoryRows:
 
     def _count(self, columns: tuple[str, ...]) -> Integers:
         shape = tuple(self._schema.column(name).cardinality for name in columns)
+        weights = self._weights
         if not columns:
-            return np.array(self._length, dtype=np.int64)
+            rows = self._length if weights is None else int(weights.sum(dtype=np.int64))
+            return np.array(rows, dtype=np.int64)
         cells = prod(shape)
         total = np.zeros(cells, dtype=np.int64)
         kind = _key_type(cells)
@@ -130,7 +143,10 @@ class MemoryRows:
             for name, k in zip(columns[1:], shape[1:], strict=True):
                 key *= kind.type(k)
                 key += self._codes[name][part]
-            total += np.bincount(key, minlength=cells)
+            if weights is None:
+                total += np.bincount(key, minlength=cells)
+            else:  # sums of whole numbers in floating point, exact below 2^53
+                total += np.bincount(key, weights[part], minlength=cells).astype(np.int64)
         return total.reshape(shape)
 
     def table_batch(self, sets: Sequence[tuple[str, ...]]) -> list[Integers]:
