@@ -82,29 +82,28 @@ def _records(
         for seed in range(1, runs + 1)
     ]
     pairs = {pair: at for at, pair in enumerate(combinations(range(len(schema.columns)), 2))}
-    records = []
+    visible = {}
     for guess in MARGINS:
         known = with_shares(model) if guess == "true" else schema
         margins: Margins = "even" if guess == "even" else "uneven"
         sight = table_effects(known, rows, epsilon, delta, margins=margins)
         for pair, values in effects.items():
-            bars = [float(sight.smallest[k][pairs[pair]]) for k in range(len(values))]
-            names = frozenset(model.names[i] for i in pair)
-            records.append(
-                {
-                    "network": model.name,
-                    "rows": rows,
-                    "epsilon": epsilon,
-                    "margins": guess,
-                    "edge": sorted(names),
-                    "effects": values,
-                    "planned": bars,
-                    "visible": all(v >= bar for v, bar in zip(values, bars, strict=True)),
-                    "found": sum(names in each.graph.skeleton() for each in found),
-                    "runs": runs,
-                }
-            )
-    return records
+            bars = [sight.smallest[order][pairs[pair]] for order in range(len(values))]
+            shown = all(value >= bar for value, bar in zip(values, bars, strict=True))
+            visible[guess, pair] = bool(shown)
+    return [
+        {
+            "network": model.name,
+            "rows": rows,
+            "epsilon": epsilon,
+            "edge": " - ".join(model.names[i] for i in pair),
+            "effect": round(min(values), 4),
+            "found": sum(each.graph.adjacent(*(model.names[i] for i in pair)) for each in found),
+            "runs": runs,
+            **{guess: visible[guess, pair] for guess in MARGINS},
+        }
+        for pair, values in effects.items()
+    ]
 
 
 def main() -> None:
@@ -134,10 +133,9 @@ def _row(name: str, records: list[dict[str, Any]]) -> list[str]:
     mine = [r for r in records if name in (r["network"], "all")]
     cells = [name]
     for guess in MARGINS:
-        shown = [r for r in mine if r["margins"] == guess and r["visible"]]
-        every = sum(r["margins"] == guess for r in mine)
-        cells += [f"{len(shown)} of {every}", _share(shown)]
-    return [*cells, _share([r for r in mine if r["margins"] == "true" and not r["visible"]])]
+        shown = [r for r in mine if r[guess]]
+        cells += [f"{len(shown)} of {len(mine)}", _share(shown)]
+    return [*cells, _share([r for r in mine if not r["true"]])]
 
 
 def _share(records: list[dict[str, Any]]) -> str:

@@ -88,11 +88,11 @@ def guessed(*shares: tuple[float, ...]) -> Schema:
 
 def test_rare_levels_show_less() -> None:
     even, uneven = (
-        plan(schema(8, 4), 20_000, 1.0, margins=guess).lines[0].typical
+        plan(schema(8, 4), 20_000, 1.0, 0, margins=guess).lines[0].typical
         for guess in ("even", "uneven")
     )
-    assert uneven > 1.2 * even
-    table = guessed((0.99, 0.01), (0.98, 0.02), (0.5, 0.5), (0.5, 0.5))
+    assert uneven > 2 * even
+    table = guessed((0.999, 0.001), (0.998, 0.002), (0.5, 0.5), (0.5, 0.5))
     line = plan(table, 20_000, 0.1, 1e-6).lines[0]
     assert line.worst > 3 * line.best
     assert line == plan(table, 20_000, 0.1, 1e-6, margins="uneven").lines[0]  # all is declared
@@ -100,8 +100,8 @@ def test_rare_levels_show_less() -> None:
 
 def test_pairs_that_would_not_show_are_named() -> None:
     table = guessed((0.999, 0.001), (0.999, 0.001), (0.5, 0.5), (0.5, 0.5))
-    assert plan(table, 50_000, 0.2, 1e-6).invisible == (("c0", "c1"),)
-    assert len(plan(table, 5_000, 0.2, 1e-6).invisible) == 5
+    assert plan(table, 10_000, 0.2, 1e-6).invisible == (("c0", "c1"),)
+    assert len(plan(table, 500, 0.2, 1e-6).invisible) >= 5
     assert not plan(table, 5_000_000, 5.0, 1e-6).invisible
 
 
@@ -113,11 +113,12 @@ def test_margins_that_are_no_guess_are_refused() -> None:
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 @pytest.mark.parametrize("uneven", [(0.9, 0.1), (0.8, 0.15, 0.05)], ids=str)
 def test_the_planned_effect_of_uneven_margins_is_found_as_often(
-    epsilon: float, uneven: tuple[float, ...]
+    epsilon: float, uneven: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An effect that lies in any direction alike: the share that is found is 0.8 up to first-order
     theory (0.03) and chance (1e-6), where there is one direction. Of several, noise may hide some
     and not others, and the plan takes their mean: then down to 0.6 are found."""
+    monkeypatch.setattr("privet.evidence.plan.BETTER", inf)  # measured in contrasts
     table = guessed(*[uneven] * 8)
     noise = of_interactions(table, epsilon, 1e-6)[0]
     shown = plan(table, ROWS, epsilon, 1e-6).lines[0].typical

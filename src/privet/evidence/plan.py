@@ -15,6 +15,9 @@ measured, and with the noise of the margins within as many strata as a typical c
 two of them). Where the table of all columns is measured instead, every order is planned with its
 noise. For numeric columns the same is said of correlations, with Fisher's z.
 
+With δ > 0 the run may measure white features of weighed rows (``white.py``), if these tell more.
+Then noise is to sampling noise the same in all directions but those of very rare levels.
+
 Of several sites, each with rows and noise of its own, both add up where one effect is common to
 all; and where each has an effect of its own, Bayes factors are multiplied
 (``independence/joint.py``). The judge takes the mean of the two factors, so that either alone must
@@ -26,8 +29,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, islice
 from math import comb, inf, log, sqrt
+from statistics import median
 from typing import Literal, Protocol
 
 import numpy as np
@@ -36,8 +40,12 @@ from privet.arrays import Floats
 from privet.evidence import unit_noise
 from privet.evidence.moments import planned_noise
 from privet.evidence.prior import EFFECTS, default_level
+from privet.evidence.white import BETTER, PAIRS, RAREST, Design, contrast_worth
 from privet.privacy.ledger.conversion import Number, budget_for
+from privet.privacy.queries.base import records_changed
 from privet.privacy.queries.contrasts import GRID, contrasts
+from privet.privacy.queries.white import GRID as WHITE_GRID
+from privet.privacy.queries.white import Levels
 from privet.schema.model import Column, Schema
 
 POWER = 0.8
@@ -46,6 +54,9 @@ LARGEST, HALVINGS = 20, 60  # quadruplings and halvings in which a statistic is 
 STRONG = 0.3  # an effect that one would be sorry to miss
 # How common levels are guessed to be, where the schema does not say.
 Margins = Literal["even", "uneven"]
+Shares = tuple[float, ...]
+# Mean weight of the directions of a test, how many there seem to be, and the weight of these.
+Weights = tuple[float, float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,31 +143,98 @@ def table_effects(
     reading: Reading = ALONE,
     margins: Margins = "even",
 ) -> Sight:
-    size, rows = len(schema.columns), rows * reading.pooled
+    size = len(schema.columns)
     guessed = [shares(column, margins) for column in schema.columns]
-    levels = [len(each) for each in guessed]
+    pairs = [tuple(sorted(pair, key=guessed.__getitem__)) for pair in combinations(range(size), 2)]
+    kinds = {(guessed[i], guessed[j]): (i, j) for i, j in pairs}  # alike ones once
+    run = _Run(schema, rows, epsilon, delta, reading)
+    white = _weighed(run, guessed)
     found = []
     for order in range(min(3, size - 1)):
-        strata = int(np.median(levels)) ** order if order else 1
-        stretched = [_stretches(each, strata) for each in guessed]
-        noise = _noise_of(schema, epsilon, delta, order)
-        pairs = [
-            tuple(sorted(pair, key=guessed.__getitem__)) for pair in combinations(range(size), 2)
-        ]
-        kinds = {(guessed[i], guessed[j]): (i, j) for i, j in pairs}  # alike ones once
-        weighed = {
-            kind: _weights(stretched[i], stretched[j], reading.noise * noise(i, j) / rows)
-            for kind, (i, j) in kinds.items()
-        }
+        typical = int(np.median([len(each) for each in guessed])) ** order
+        if white is not None:
+            weighed = {kind: white.weights(pair, typical, order) for kind, pair in kinds.items()}
+        else:
+            weighed = _contrasted(run, kinds, typical, order)
         mean, freedom, gain = np.array([weighed[guessed[i], guessed[j]] for i, j in pairs]).T
-        gains = np.array(EFFECTS) ** 2 * rows * gain[:, None]
+        gains = np.array(EFFECTS) ** 2 * run.every * gain[:, None]
         needed = _shifts(freedom, gains, default_level(size), reading)
-        widths = np.array([min(r, c) - 1 for r, c in combinations(levels, 2)])
-        found.append(np.sqrt(needed / (rows * mean) / widths))
+        widths = np.array([min(len(guessed[i]), len(guessed[j])) - 1 for i, j in pairs])
+        found.append(np.sqrt(needed / (run.every * mean) / widths))
     return Sight(what="Cramér's V", smallest=tuple(found))
 
 
-def shares(column: Column, margins: Margins) -> tuple[float, ...]:
+@dataclass(frozen=True)
+class _Run:
+    """What a plan is asked for."""
+
+    schema: Schema
+    rows: int
+    epsilon: Number
+    delta: Number
+    reading: Reading
+
+    @property
+    def every(self) -> float:
+        """All rows that are read as one table's."""
+        return float(self.rows * self.reading.pooled)
+
+
+@dataclass(frozen=True)
+class _White:
+    """White features of weighed rows: the share of the rows that is left, the noise after one
+    measurement and after two, and the guessed margins under which the features are not white."""
+
+    design: Design
+    guessed: list[Shares]
+    kept: float
+    noise: tuple[float, float]
+
+    def weights(self, pair: tuple[int, int], strata: int, order: int) -> Weights:
+        a, b = (self._stretches(i, strata) for i in pair)
+        mean, freedom, gain = _weights(a, b, self.noise[min(order, 1)])
+        return self.kept * mean, freedom, self.kept * gain
+
+    def _stretches(self, column: int, strata: int) -> Floats:
+        return _stretches(self.guessed[column], self.design.features[column], WHITE_GRID, strata)
+
+
+def _weighed(run: _Run, guessed: list[Shares]) -> _White | None:
+    """None where contrasts are measured."""
+    if run.delta == 0:
+        return None
+    size, schema, rows = len(guessed), run.schema, run.every
+    believed = [np.maximum(each, RAREST) / np.maximum(each, RAREST).sum() for each in guessed]
+    budget = float(budget_for(run.epsilon, run.delta, unit_noise.ACCOUNTING)) / run.reading.noise
+    reach = records_changed(schema) * schema.rows_per_person
+    few = list(islice(combinations(range(size), 3), unit_noise.TRIPLES_PER_COLUMN * size))
+    design = Design.of(schema.names, believed, rows)
+    kept, noise = design.foreseen(budget / reach**2, few)
+    plain = contrast_worth(schema, believed, rows, budget * float(PAIRS))
+    if rows * kept / (1 + noise[0]) < BETTER * median(plain):
+        return None
+    return _White(design, guessed, kept, noise)
+
+
+def _contrasted(
+    run: _Run, kinds: dict[tuple[Shares, Shares], tuple[int, int]], strata: int, order: int
+) -> dict[tuple[Shares, Shares], Weights]:
+    """Weights of the directions, where contrasts are measured."""
+    noise = _noise_of(run.schema, run.epsilon, run.delta, order)
+    scale = run.reading.noise / run.every
+    weighed = {}
+    for kind, (i, j) in kinds.items():
+        a, b = (_stretches(p, _contrasts(len(p)), GRID, strata) for p in kind)
+        weighed[kind] = _weights(a, b, scale * noise(i, j))
+    return weighed
+
+
+@lru_cache(maxsize=256)
+def _contrasts(levels: int) -> Levels:
+    return tuple(map(tuple, contrasts(levels, ordered=False).T.tolist()))
+
+
+def shares(column: Column, margins: Margins) -> Shares:
     """How common each level is, as far as one guesses."""
     if column.shares:
         return column.shares
@@ -177,19 +255,18 @@ def _noise_of(
 
 
 @lru_cache(maxsize=4096)
-def _stretches(guessed: tuple[float, ...], strata: int) -> Floats:
-    """Variances that unit noise has in a column's directions of sampling noise; as many for even
-    margins as there are levels. The noise of the margin comes in by its unevenness, stratum by
-    stratum."""
-    p, h = np.array(guessed), contrasts(len(guessed), ordered=False) / GRID
-    sampling = h @ (np.diag(p) - np.outer(p, p)) @ h.T
+def _stretches(guessed: Shares, features: Levels, grid: int, strata: int) -> Floats:
+    """Variances that unit noise has in a column's directions of sampling noise; for contrasts and
+    even margins, as many as there are levels. The noise of the margin comes in by its unevenness,
+    stratum by stratum."""
+    p, h = np.array(guessed), np.array(features, dtype=float).T / grid
     uneven = h @ p
+    sampling = h * p @ h.T - np.outer(uneven, uneven)
     noise = np.eye(len(p) - 1) + strata * np.outer(uneven, uneven)
     return np.maximum(np.linalg.eigvals(np.linalg.solve(sampling, noise)).real, 0.0)
 
 
-def _weights(a: Floats, b: Floats, noise: float) -> tuple[float, float, float]:
-    """Mean weight of the directions, how many there seem to be, and the weight of these."""
+def _weights(a: Floats, b: Floats, noise: float) -> Weights:
     weights = 1 / (1 + noise * np.outer(a, b))
     total, squares = float(weights.sum()), float((weights**2).sum())
     return total / weights.size, total**2 / squares, squares / total

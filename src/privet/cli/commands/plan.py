@@ -231,9 +231,9 @@ def _print_margins(schema: Schema, args: argparse.Namespace, made: Plan) -> None
     if made.lines[0].what == CRAMER and made.margins == "even" and guessed:
         other = plan(schema, made.rows, made.epsilon, made.delta, margins="uneven").lines[0]
         con.print(
-            f"Levels are taken to be equally common; rare ones show less. If they are not: "
-            f"{_size(other.typical)} in a typical pair, given nothing (--margins uneven). What you "
-            "know better can be declared as shares in the schema.",
+            f"Levels are taken to be equally common. If some are rare, a typical pair shows "
+            f"{_size(other.typical)}, given nothing (--margins uneven). What you know better can "
+            "be declared as shares in the schema.",
             soft_wrap=True,
         )
     if made.invisible:
