@@ -178,6 +178,26 @@ class TableEvidence:
             out.append(last.tolist())
         return list(zip(*reversed(out), strict=True))
 
+    def only(self, columns: Sequence[int]) -> TableEvidence:
+        """The same, about these columns alone."""
+        chosen = sorted(columns)
+        out = replace(
+            self,
+            names=tuple(self.names[i] for i in chosen),
+            cardinalities=tuple(self.cardinalities[i] for i in chosen),
+            ordered=tuple(self.ordered[i] for i in chosen),
+            features=None if self.features is None else tuple(self.features[i] for i in chosen),
+            layers={},
+        )
+        for order in self.layers:
+            for members in combinations(chosen, order):
+                sets = np.array([members], dtype=np.intp)
+                if self.measured(sets).all():
+                    values, variance = self.blocks(sets)
+                    named = tuple(self.names[i] for i in members)
+                    out = out._with((named,), values.reshape(-1), float(variance[0]))
+        return out
+
     def measured(self, sets: Indices) -> Bools:
         """Which of these sets (rows of indices, in any order) have been measured."""
         layer = self.layers.get(sets.shape[1])

@@ -13,6 +13,7 @@ from privet.results import saved
 from privet.results.certificate import Certificate
 from privet.results.diagnostics import Diagnosis, against_sense, diagnose
 from privet.results.diagnostics import to_json as diagnostics_json
+from privet.results.explanation import Explanation, explain
 from privet.results.folder import DIAGNOSTICS, OTHERS, SITES, Stage
 from privet.results.saved import Saved
 from privet.results.sites import Sites
@@ -46,6 +47,10 @@ class Discovery:
         """What released margins and pairs show to be wrong with columns, and arrows that make no
         sense. Free."""
         return diagnose(self.evidence) + against_sense(self.graph)
+
+    def explain(self, a: str, b: str) -> Explanation:
+        """Why two columns are joined, or not: effects, the tests that decided, confidence. Free."""
+        return explain(self.evidence, self.graph, self.certificate["options"], a, b)
 
     def agreement(self) -> tuple[Agreement, ...]:
         """Each pair that some method joins, and how each method marks it."""
