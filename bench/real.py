@@ -70,7 +70,6 @@ def one(name: str, source: str | None, epsilons: list[float], runs: int) -> list
             seconds = time.perf_counter() - start
             graphs.append(found.graph)
             joined = found.graph.skeleton()
-            undecided = getattr(found, "undecided", None)
             records.append(
                 {
                     "table": name,
@@ -83,7 +82,7 @@ def one(name: str, source: str | None, epsilons: list[float], runs: int) -> list
                     "strong_joined": len(strong & joined),
                     "explained": len(explained),
                     "explained_joined": len(explained & joined),
-                    "undecided": None if undecided is None else len(undecided),
+                    "undecided": len(found.graph.undecided),
                     "again": _again(graphs),
                     "arrows_again": _arrows_again(graphs),
                     "f1": None

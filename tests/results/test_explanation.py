@@ -16,6 +16,7 @@ import privet
 from privet.cli.main import main
 from privet.errors import EvidenceError, SchemaError
 from privet.evidence.tables import TableEvidence
+from privet.independence.tables import TableJudge
 from privet.privacy.queries.contrasts import GRID
 from privet.results.discovery import Discovery
 from privet.results.explanation import _of_tables
@@ -41,7 +42,8 @@ def drawn(levels: int, noise: float, effect: float) -> list[TableEvidence]:
 
 
 def covered(runs: list[TableEvidence], effect: float) -> int:
-    return sum(low <= effect <= high for _, low, high in (_of_tables([e], (0, 1)) for e in runs))
+    found = [_of_tables([TableJudge(run, 0.1)], (0, 1)) for run in runs]
+    return sum(low <= effect <= high for _, low, high in found)
 
 
 CASES = [(2, 0.0, 0.0), (2, 0.0, 0.1), (2, 20_000.0, 0.0), (2, 20_000.0, 0.1), (4, 4000.0, 0.2)]

@@ -72,5 +72,8 @@ class _Mute:
         return self.judge.strengths()
 
     def margins(self, questions: Indices) -> Floats:
-        silent = self.mute[questions[:, :2]].any(axis=1)
-        return np.where(silent, INDEPENDENT, self.judge.margins(questions))
+        loud = ~self.mute[questions[:, :2]].any(axis=1)
+        answers = self.judge.margins(questions[loud])
+        out = np.full((*answers.shape[:-1], len(questions)), INDEPENDENT)
+        out[..., loud] = answers
+        return out

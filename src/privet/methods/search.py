@@ -14,11 +14,12 @@ import numpy as np
 
 from privet.arrays import Bools
 from privet.errors import MethodError
-from privet.graph.confidence import with_confidence
+from privet.graph.confidence import claimed, with_confidence
 from privet.graph.copies import hang
 from privet.graph.graph import Edge, Graph
 from privet.graph.knowledge import Knowledge
 from privet.graph.meek import apply_knowledge
+from privet.methods.absences import absences, doubts
 from privet.methods.basis import Basis, Replicas
 from privet.methods.copies import said, without_copies
 from privet.methods.method import Finding
@@ -101,12 +102,16 @@ def run(search: Search, basis: Basis, schema: Schema, settings: Settings) -> Fin
     known, schema, basis = schema.knowledge, *without_copies(schema, basis)
     graph = search.find(basis, schema, settings, first)
     tests, basis.listener.joined = basis.listener.count, joined(graph)
+    why = absences(basis, graph, 1 / settings.level(len(schema.columns)))
     notes = (*search.notes, *basis.notes, *basis.listener.notes, *said(basis.copies))
     again = []
     if basis.replicas is not None and others:
         again = _repeated(search, basis.replicas(count, first), schema, settings, others)
-    graph = hang(marked(with_confidence(graph, again), known), basis.copies, known)
-    return Finding(graph=graph, tests=tests, notes=notes)
+    graph = marked(with_confidence(graph, again, doubts(basis, schema)), known)
+    graph = claimed(graph, settings.min_arrow, settings.min_confidence)
+    open_ = tuple(each.pair for each in why if each.undecided)
+    graph = hang(replace(graph, undecided=open_), basis.copies, known)
+    return Finding(graph=graph, tests=tests, notes=notes, absences=why)
 
 
 def _most(search: Search, settings: Settings) -> int:

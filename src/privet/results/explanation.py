@@ -10,21 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import combinations
 from math import log, log10
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtr, chndtrinc
 
 from privet.arrays import Floats, Indices
 from privet.errors import EvidenceError, SchemaError
 from privet.evidence.moments import MomentEvidence
-from privet.evidence.tables import TableEvidence, table_replicas
+from privet.evidence.tables import TableEvidence
 from privet.graph.copies import ORIGIN as COPY
 from privet.graph.graph import Edge, Graph
 from privet.graph.knowledge import Knowledge
-from privet.independence import chi2
+from privet.independence.effects import of_tables
 from privet.independence.fisher_z import MomentJudge, fisher_z
 from privet.independence.joint import JointMomentJudge, JointTableJudge
 from privet.independence.tables import TableJudge
@@ -33,7 +33,6 @@ from privet.results.saved import Saved, kind
 from privet.search.protocols import Judge
 
 WIDE = 1.96  # deviations of a 95% interval
-REPLICAS, SEED = 200, 0  # of the evidence, by which the interval of an effect of tables is found
 LARGEST = 2  # columns given
 CERTAIN = 9  # digits of odds beyond which there is no doubt
 
@@ -114,7 +113,9 @@ def explain(saved: Saved, graph: Graph, options: Mapping[str, Any], a: str, b: s
                 )
             )
     edge = graph.edge(a, b)
+    open_ = {a, b} in [set(each) for each in graph.undecided]
     text = _text(a, b, edge, what, tests, 1 / float(options["alpha"]), saved.schema.knowledge)
+    doubt = ["A strong dependence is not ruled out, so the graph calls this pair undecided."]
     return Explanation(
         a=a,
         b=b,
@@ -123,7 +124,7 @@ def explain(saved: Saved, graph: Graph, options: Mapping[str, Any], a: str, b: s
         confidence=None if edge is None else edge.confidence,
         arrow_confidence=None if edge is None else edge.arrow_confidence,
         tests=tuple(tests),
-        text=" ".join([text, *_copies(graph, a, b)]),
+        text=" ".join([text, *(doubt if open_ else []), *_copies(graph, a, b)]),
     )
 
 
@@ -160,12 +161,13 @@ def _read(saved: Saved, alpha: float) -> tuple[str, Judge, Effect]:
             sites = tuple(read)
             one = len(sites) == 1
             judge: Judge = TableJudge(sites[0], alpha) if one else JointTableJudge(sites, alpha)
-            return "Cramér's V", judge, lambda question: _of_tables(sites, question)
+            judges = [TableJudge(site, alpha) for site in sites]
+            return "Cramér's V", judge, partial(_of_tables, judges)
     elif "moments" in held:
         moments = tuple(MomentEvidence.from_releases(part) for part in by_site(saved.releases))
         one = len(moments) == 1
         judge = MomentJudge(moments[0], alpha) if one else JointMomentJudge(moments, alpha)
-        return "partial correlation", judge, lambda question: _of_moments(moments, question)
+        return "partial correlation", judge, partial(_of_moments, moments)
     raise EvidenceError(
         f"this evidence holds {' and '.join(sorted(held))}, of which no effects of pairs can be "
         "made; explain a graph of an interaction-… or moment-… method, or of one without privacy"
@@ -173,39 +175,11 @@ def _read(saved: Saved, alpha: float) -> tuple[str, Judge, Effect]:
 
 
 def _of_tables(
-    sites: Sequence[TableEvidence], question: tuple[int, ...]
+    judges: Sequence[TableJudge], question: tuple[int, ...]
 ) -> tuple[float, float, float]:
-    """The statistic of the pooled test, which knows the noise, has a noncentral chi-square law; its
-    shift is the squared effect times what replicas say the one is worth in the other. Both add up
-    over sites."""
-    rng, few = np.random.default_rng(SEED), [site.only(question) for site in sites]
-    asked = np.array([np.argsort(np.argsort(question))], dtype=np.intp)
-    tested = [chi2.pooled(site, asked) for site in few]
-    statistic = float(sum(one.statistic[0] for one in tested))
-    freedom = float(sum(one.freedom[0] for one in tested))
-    if not freedom:
-        return 0.0, 0.0, 1.0
-    unit = _unit(few, asked, rng)
-    width = min(sites[0].cardinalities[i] for i in question[:2]) - 1
-    ends = [
-        0.0 if chdtr(freedom, statistic) <= share else float(chndtrinc(statistic, freedom, share))
-        for share in (0.975, 0.025)  # no shift at all may leave the statistic this far down
-    ]
-    shifts = max(statistic - freedom, 0.0), *ends
-    value, low, high = (min(float(np.sqrt(shift * unit / width)), 1.0) for shift in shifts)
-    return value, low, high
-
-
-def _unit(sites: Sequence[TableEvidence], asked: Indices, rng: np.random.Generator) -> float:
-    """The squared effect that shifts the statistic by one."""
-    weights = np.array([max(float(site.rows), 1.0) for site in sites])
-    squared, shift = 0.0, 0.0
-    for site, weight in zip(sites, weights / weights.sum(), strict=True):
-        replicas = table_replicas(site, REPLICAS, rng)
-        tested = chi2.pooled(replicas, asked)
-        squared += weight * float(chi2.effects(replicas, asked).mean())
-        shift += float(np.maximum(tested.statistic - tested.freedom, 0.0).mean())
-    return squared / max(shift, 1e-12)
+    found = of_tables(judges, np.array([question], dtype=np.intp))
+    low, high = found.intervals()
+    return float(found.sizes()[0]), float(low[0]), float(high[0])
 
 
 def _of_moments(

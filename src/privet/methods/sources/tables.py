@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from math import comb
 
@@ -34,6 +35,7 @@ from privet.evidence.prior import default_level
 from privet.evidence.tables import TableEvidence, components_query, table_replicas
 from privet.evidence.unit_noise import pure_is_quieter, whole_is_quieter
 from privet.graph.copies import set_apart
+from privet.independence.effects import of_tables
 from privet.independence.joint import JointTableJudge
 from privet.independence.tables import TableJudge
 from privet.methods.basis import Basis, on_tests
@@ -235,8 +237,10 @@ def basis(
     def stack(count: int, rng: np.random.Generator) -> Judge:
         return judge(tuple(table_replicas(site, count, rng) for site in sites))
 
-    alone = on_tests(judge(sites), stack, size, _of_each)
-    return replace(alone, copies=copies_of(schema, guesses(sites)))
+    judges = [TableJudge(site, alpha) for site in sites]
+    made = on_tests(judge(sites), stack, size, _of_each)
+    same = copies_of(schema, guesses(sites))
+    return replace(made, effects=partial(of_tables, judges), copies=same)
 
 
 def _of_each(judge: Judge) -> Sequence[Judge]:
