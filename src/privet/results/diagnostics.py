@@ -37,6 +37,7 @@ SURELY = 3.0  # deviations of noise
 UNSEEN, AT_MOST = 0.002, 0.05  # shares: what counts as nothing, and what noise may hide of it
 MANY = 0.2  # of the rows: more cells that fit no level than one expects
 PILE, STEEP = 0.2, 3.0  # share of the outermost bin, and its height over the next one's
+MOST = 6  # arrows that are named
 CHECK = "`privet schema check DATA --schema FILE` shows the owner of the rows which cells fit none"
 
 
@@ -107,7 +108,8 @@ def against_sense(graph: Graph) -> tuple[Diagnosis, ...]:
     ]
     if not wrong:
         return ()
-    arrows = ", ".join(map(str, wrong))
+    more = f" and {len(wrong) - MOST} more" if len(wrong) > MOST else ""
+    arrows = ", ".join(map(str, wrong[:MOST])) + more
     later = [name for name in graph.nodes if name not in born]
     tiers = f"tiers = {json.dumps([list(born), later], ensure_ascii=False)}"
     return (
