@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from privet.results.discovery import Discovery
 
 
+UNDECIDED = 8  # pairs that are shown on the terminal
+
+
 def methods_of(args: argparse.Namespace) -> str | list[str]:
     if args.methods is None:
         return "auto" if args.method is None else args.method
@@ -39,6 +42,8 @@ def as_json(found: Discovery, files: tuple[Path, ...]) -> dict[str, Any]:
     }
     if found.diagnostics:
         result["diagnostics"] = [asdict(one) for one in found.diagnostics]
+    if found.absences:
+        result["absent"] = [asdict(absence) for absence in found.absences]
     if found.notes:
         result["notes"] = list(found.notes)
     if found.others:
@@ -57,13 +62,38 @@ def print_diagnostics(found: Discovery) -> None:
         out.print(printable(f"- {one.text}"), soft_wrap=True)
 
 
+def print_undecided(found: Discovery) -> None:
+    """Pairs that are not in the graph though nothing rules an edge out, the likeliest first."""
+    open_ = sorted((a for a in found.absences if a.undecided), key=lambda a: -a.effect)
+    if not open_:
+        return
+    made = table("cannot say", "", "given", "may be up to", "rows", "epsilon", right=("rows",))
+    for a in open_[:UNDECIDED]:
+        need = (times(a.rows), times(a.epsilon))
+        rows(made, (*a.pair, ", ".join(a.given) or "nothing", f"{a.largest:.2f}", *need))
+    out = console()
+    out.print(made)
+    more = len(open_) - UNDECIDED
+    out.print(
+        f"Of {'one pair' if len(open_) == 1 else f'{len(open_)} pairs'} the evidence cannot say "
+        "whether they are joined: no test had the power to. So many times the rows, or the "
+        "epsilon, would tell." + (f" {more} more are in graph.json." if more > 0 else ""),
+        soft_wrap=True,
+    )
+
+
+def times(factor: float) -> str:
+    return "-" if factor == float("inf") else f"x {factor:.2g}"
+
+
 def print_edges(edges: Sequence[Edge], more: Sequence[str] = (), *, heading: str = "") -> None:
     """The surest first; ``more`` is one further cell for each, under a heading of its own."""
-    figures = ("confidence", "of its mark")
+    figures = ("confidence", "of its arrow")
     made = table("edge", "", "", *figures, *([heading] if more else []), right=figures)
     cells = dict(zip(edges, more, strict=True)) if more else {}
     for e in sorted(edges, key=lambda e: -(e.confidence or 0.0)):
-        sure = (number(e.confidence, 2), number(e.arrow_confidence, 2))
+        lean = "" if e.lean is None else f", to {e.lean}"
+        sure = (number(e.confidence, 3), number(e.arrow_confidence, 2) + lean)
         rows(made, (e.source, e.mark, e.target, *sure, *([cells[e]] if more else [])))
     console().print(made)
 

@@ -11,6 +11,7 @@ from privet.cli.graphs import (
     print_agreement,
     print_diagnostics,
     print_edges,
+    print_undecided,
 )
 from privet.cli.results import add_option, add_output, progress
 from privet.cli.show import (
@@ -112,6 +113,7 @@ def _print(found: Discovery) -> None:
         print_edges(found.graph.edges, rest, heading="if one site is left out")
     else:
         out.print("No edge stands out of the noise of these sites.")
+    print_undecided(found)
     for note in found.notes:
         out.print(printable(note), soft_wrap=True)
     if found.others:

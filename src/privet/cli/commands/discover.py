@@ -12,6 +12,7 @@ from privet.cli.graphs import (
     print_agreement,
     print_diagnostics,
     print_edges,
+    print_undecided,
 )
 from privet.cli.results import add_option, add_output, options, produce
 from privet.cli.show import (
@@ -109,6 +110,7 @@ def _print(found: Discovery, files: tuple[Path, ...], args: argparse.Namespace) 
         plan = "privet plan --local" if found.certificate.local else "privet plan"
         hint = f"No edge stands out of the noise. `{plan}` says what could have been detected."
         out.print(hint if found.certificate.private else "No edge was found.")
+    print_undecided(found)
     for note in found.notes:
         out.print(printable(note))
     if found.others:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from privet.errors import PrivetError
 from privet.graph.graph import Edge, Graph
+from privet.independence.effects import STRONG
 from privet.methods.plan import plan
 from privet.results.diagnostics import rounded, seen_by
 from privet.results.report.page import badge, page, paragraphs, promise, safe, section, table
@@ -15,6 +16,7 @@ from privet.results.saved import Saved
 if TYPE_CHECKING:
     from privet.results.discovery import Discovery
 
+MOST_UNDECIDED = 60  # pairs that the page lists
 READING = {
     "-->": "the first causes the second",
     "---": "one causes the other, and these data cannot tell which",
@@ -33,6 +35,7 @@ def report(found: Discovery) -> str:
         _columns(found),
         section("The graph", str(found.plot()) + _reading(found.graph)),
         section("How sure each edge is", _edges(found.graph) + paragraphs(found.notes)),
+        _undecided(found),
         _agreement(found),
         _sites(found),
         section("What is promised", promise(found.certificate)),
@@ -71,11 +74,43 @@ def _edges(graph: Graph) -> str:
     if not graph.edges:
         return "<p>There are no edges.</p>"
     edges = sorted(graph.edges, key=lambda edge: -(edge.confidence or 0.0))
-    return table(("edge", "confidence", "confidence of its mark"), map(_edge, edges)) + (
+    return table(("edge", "confidence", "confidence of its arrow"), map(_edge, edges)) + (
         '<p class="soft">Confidence is the share of redrawn evidence in which the edge (or its '
-        "arrow) is found again. An arrow below one half is drawn dashed: the two columns are "
+        "arrow) is found again; where all agree, the odds of the evidence itself. An arrow that "
+        "too few of them draw is a line, and the name is where it leans: the two columns are "
         "joined, but which causes which is a guess.</p>"
     )
+
+
+def _undecided(found: Discovery) -> str:
+    """Pairs of which the evidence cannot say whether they are joined, the likeliest first."""
+    open_ = sorted((a for a in found.absences if a.undecided), key=lambda a: -a.effect)
+    if not open_:
+        return ""
+    lines = (
+        (
+            " and ".join(map(safe, each.pair)),
+            safe(", ".join(each.given) or "nothing"),
+            f'<span class="number">{each.largest:.2f}</span>',
+            _times(each.rows),
+            _times(each.epsilon),
+        )
+        for each in open_[:MOST_UNDECIDED]
+    )
+    more = len(open_) - MOST_UNDECIDED
+    return section(
+        "Pairs that are undecided",
+        "<p>These are not in the graph, and are no proof of independence either: no test had the "
+        f"power to rule out a strong dependence ({STRONG:g} or more). So many times the rows, or "
+        "the epsilon, would do it in 8 of 10 runs, if there is none.</p>"
+        + table(("pair", "given", "may be up to", "rows", "epsilon"), lines)
+        + (f'<p class="soft">{more} more are in graph.json.</p>' if more > 0 else ""),
+    )
+
+
+def _times(factor: float) -> str:
+    shown = "-" if factor == float("inf") else f"x {factor:.2g}"
+    return f'<span class="number">{shown}</span>'
 
 
 def _agreement(found: Discovery) -> str:
@@ -125,10 +160,11 @@ def _edge(edge: Edge) -> tuple[str, str, str]:
     told = edge.origin in ("pairs", "differences", "copy")  # by more than the search
     said = "a copy" if edge.origin == "copy" else f"from {edge.origin}"
     origin = f' <span class="soft">{said}</span>' if told else ""
+    lean = "" if edge.lean is None else f' <span class="soft">{safe(edge.lean)}</span>'
     return (
         f"{safe(edge.source)} {mark} {safe(edge.target)}{origin}",
         _bar(edge.confidence),
-        _bar(edge.arrow_confidence),
+        _bar(edge.arrow_confidence) + lean,
     )
 
 
