@@ -72,10 +72,27 @@ def test_an_empty_level_without_a_suspect() -> None:
     assert "'west' of 'town'" in one.text and "spelt" not in one.text and "merge" in one.text
 
 
+def test_a_misspelt_level_that_drops_every_row() -> None:
+    towns = {"levels": ("North", "South"), "missing": "drop"}
+    one = said(found(schema_of(smoker={}, town=towns), private=False))["no rows"]
+    assert one.columns == ("town",) and "spelt otherwise" in one.text
+
+
 def test_where_noise_leaves_it_open_nothing_is_said() -> None:
     """At epsilon 0.001 noise is as large as the table."""
     misspelt = schema_of(smoker={"levels": ("no", "Yes"), "missing": "level"}, town=TOWN)
     assert not found(misspelt, epsilon=0.001, ledger=":memory:").diagnostics
+
+
+def test_levels_that_noise_may_have_hidden_are_not_called_empty() -> None:
+    """Thirty levels of 67 rows each, and noise of half as many."""
+    fine = Column(name="fine", kind="categorical", levels=tuple(f"l{i}" for i in range(30)))
+    schema = Schema(name="people", columns=(fine, *schema_of(a={}, b={}).columns))
+    table = {n: ["no", "yes"] * 1000 for n in ("a", "b")}
+    table["fine"] = [fine.levels[i % 30] for i in range(2000)]
+    for _ in range(5):
+        result = privet.discover(table, schema, epsilon=0.4, delta=1e-6, ledger=":memory:")
+        assert "unseen level" not in said(result)
 
 
 def numbers(**bounds: tuple[float, float]) -> Schema:

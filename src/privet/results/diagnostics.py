@@ -35,8 +35,10 @@ from privet.schema.model import Column, Schema, equal_width
 VERSION = 1
 SURELY = 3.0  # deviations of noise
 UNSEEN, AT_MOST = 0.002, 0.05  # shares: what counts as nothing, and what noise may hide of it
+RARELY = 0.25  # of the share that a level would have if all were equally common
 MANY = 0.2  # of the rows: more cells that fit no level than one expects
 PILE, STEEP = 0.2, 3.0  # share of the outermost bin, and its height over the next one's
+MOST = 6  # arrows that are named
 CHECK = "`privet schema check DATA --schema FILE` shows the owner of the rows which cells fit none"
 
 
@@ -62,10 +64,10 @@ class _Margin:
     def rows(self) -> float:
         return max(float(self.counts.sum()), 1.0)
 
-    def nothing(self, count: float, noise: float) -> bool:
-        """Whether so many rows are hardly any, for all that noise leaves open."""
+    def nothing(self, count: float, noise: float, most: float = AT_MOST) -> bool:
+        """Whether so many rows are hardly any, and surely less than this share."""
         few = count <= max(2 * noise, UNSEEN * self.rows)
-        return few and max(count, 0.0) + SURELY * noise <= AT_MOST * self.rows
+        return few and max(count, 0.0) + SURELY * noise <= most * self.rows
 
     def said(self, count: float, noise: float) -> str:
         doubt = f", give or take {2 * noise:,.0f}" if noise else ""
@@ -84,7 +86,7 @@ class _Margin:
 def diagnose(saved: Saved) -> tuple[Diagnosis, ...]:
     """All that is worth saying, column by column and then of pairs."""
     schema = saved.schema
-    found: list[Diagnosis] = []
+    found: list[Diagnosis] = [*_few_rows(saved)]
     for margin in _margins(saved):
         found += _of_margin(margin)
     held = {kind(one, schema) for one in saved.releases}
@@ -107,7 +109,8 @@ def against_sense(graph: Graph) -> tuple[Diagnosis, ...]:
     ]
     if not wrong:
         return ()
-    arrows = ", ".join(map(str, wrong))
+    more = f" and {len(wrong) - MOST} more" if len(wrong) > MOST else ""
+    arrows = ", ".join(map(str, wrong[:MOST])) + more
     later = [name for name in graph.nodes if name not in born]
     tiers = f"tiers = {json.dumps([list(born), later], ensure_ascii=False)}"
     return (
@@ -161,6 +164,23 @@ def _histogram(column: Column, counts: Floats, noise: Floats) -> _Margin:
     return _Margin(column=fine, labels=fine.labels, counts=counts, noise=noise)
 
 
+def _few_rows(saved: Saved) -> Iterator[Diagnosis]:
+    """A misspelt level empties the table where rows without one of the levels are left out."""
+    drop = tuple(column.name for column in saved.schema.columns if column.missing == "drop")
+    sites = _tables(saved, plain=True)
+    rows = sum(float(site.rows) for site in sites)
+    noise = sum(site.rows_variance for site in sites) ** 0.5
+    if drop and all(1 in site.layers for site in sites) and rows <= max(SURELY * noise, 1.0):
+        names = ", ".join(map(repr, drop))
+        yield Diagnosis(
+            kind="no rows",
+            columns=drop,
+            text=f"Hardly any row is counted ({max(rows, 0.0):,.0f}, give or take {2 * noise:,.0f})"
+            f". Rows with a cell that is missing or no declared level in {names} are left out: is "
+            f"a level spelt otherwise in the data? {CHECK}.",
+        )
+
+
 def _of_margin(margin: _Margin) -> Iterator[Diagnosis]:
     most = int(margin.counts.argmax())
     others = np.arange(len(margin.counts)) != most
@@ -183,7 +203,8 @@ def _of_margin(margin: _Margin) -> Iterator[Diagnosis]:
 def _unseen(margin: _Margin) -> Iterator[Diagnosis]:
     declared = range(len(margin.column.levels))
     pairs = list(zip(margin.counts.tolist(), margin.noise.tolist(), strict=True))
-    empty = [i for i in declared if margin.nothing(*pairs[i])]
+    most = min(AT_MOST, RARELY / len(pairs))
+    empty = [i for i in declared if margin.nothing(*pairs[i], most)]
     if not empty:
         return
     names = ", ".join(repr(margin.labels[i]) for i in empty)
@@ -216,12 +237,13 @@ def _piles(margin: _Margin) -> Iterator[Diagnosis]:
     column = margin.column
     assert column.bounds is not None
     edges = np.array([column.bounds[0], *column.cuts, column.bounds[1]])
-    counts, widths = margin.counts[: len(edges) - 1], np.diff(edges)
+    widths, bins = np.diff(edges), len(edges) - 1  # without a level for missing cells
+    counts, noise = margin.counts[:bins], margin.noise[:bins]
     if len(counts) < 3:
         return
     for end, next_one, bound in ((0, 1, column.bounds[0]), (-1, -2, column.bounds[1])):
-        least = counts[end] - SURELY * margin.noise[end]
-        beside = max(counts[next_one] + SURELY * margin.noise[next_one], 0.0)
+        least = counts[end] - SURELY * noise[end]
+        beside = max(counts[next_one] + SURELY * noise[next_one], 0.0)
         steep = least / widths[end] > STEEP * beside / widths[next_one]
         if least > PILE * margin.rows and steep:
             label = margin.labels[0 if end == 0 else len(counts) - 1]

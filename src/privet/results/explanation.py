@@ -41,7 +41,7 @@ Effect = Callable[[tuple[int, ...]], tuple[float, float, float]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Test:
+class Answer:
     """An effect given some columns, its interval, and the logarithm (base 10) of the Bayes factor
     for dependence; ``joins`` says whether that is enough for an edge."""
 
@@ -72,7 +72,7 @@ class Explanation:
     what: str
     confidence: float | None
     arrow_confidence: float | None
-    tests: tuple[Test, ...]
+    tests: tuple[Answer, ...]
     text: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def explain(saved: Saved, graph: Graph, options: Mapping[str, Any], a: str, b: s
             bayes = (margin + log(1 / float(options["alpha"]))) / log(10)
             given = tuple(names[i] for i in question[2:])
             tests.append(
-                Test(
+                Answer(
                     given=given,
                     effect=value,
                     low=low,
@@ -198,7 +198,7 @@ def _text(
     b: str,
     edge: Edge | None,
     what: str,
-    tests: Sequence[Test],
+    tests: Sequence[Answer],
     bar: float,
     knowledge: Knowledge,
 ) -> str:
@@ -227,15 +227,15 @@ def _text(
     return " ".join(parts)
 
 
-def _sized(test: Test) -> str:
+def _sized(test: Answer) -> str:
     return f"{test.effect:.3f} (between {test.low:.3f} and {test.high:.3f}, noise included)"
 
 
-def _weighed(test: Test) -> str:
+def _weighed(test: Answer) -> str:
     return f"the evidence is {test.odds} a dependence"
 
 
-def _verdict(edge: Edge | None, tests: Sequence[Test], bar: float) -> list[str]:
+def _verdict(edge: Edge | None, tests: Sequence[Answer], bar: float) -> list[str]:
     if not tests or (edge is not None and edge.origin in ("knowledge", COPY)):
         return []
     lowest = min(tests, key=lambda test: test.log10_bayes)
