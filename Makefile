@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 FLARE := .venv-flare
 
-.PHONY: demo test lint pytest coverage federated clean
+.PHONY: demo test lint pytest coverage federated bench clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Privet needs Python 3.11 or later; try make PYTHON=python3.12")'
@@ -43,6 +43,20 @@ $(FLARE)/.installed:
 
 federated: $(VENV)/.installed-test $(FLARE)/.installed
 	PRIVET_FLARE=$(FLARE)/bin $(BIN)/python -m pytest -n 0 tests/deployment
+
+# Every table of the documents that is about accuracy, measured anew; about an hour on two cores.
+bench: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python bench/accuracy.py
+	$(BIN)/python bench/accuracy.py --networks sachs,child --rows 1000,10000,1000000 \
+		--epsilons 0.1,1,inf --name accuracy-rows
+	$(BIN)/python bench/numeric.py
+	$(BIN)/python bench/confidence.py
+	$(BIN)/python bench/searches.py
+	$(BIN)/python bench/searches.py --numeric --runs 3
+	$(BIN)/python bench/plan.py
+	$(BIN)/python bench/real.py
+	$(BIN)/python -m tests.docs.test_docs
 
 # The same with every line counted, which takes longer.
 coverage: $(VENV)/.installed-test
