@@ -28,7 +28,6 @@ from common import (
 import privet
 from privet.graph.metrics import compare
 
-
 MEASURES = ("skeleton", "directed", "all arrows", "shd")
 LAST = ("seconds", "runs")
 
