@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet.errors import BudgetError, DataError, SchemaError
-from privet.privacy.engines import memory
+from privet.privacy.engines import memory, work
 from privet.privacy.engines.encode import UNREADABLE, Encoder
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.ledger.book import Ledger, Run
@@ -368,7 +368,7 @@ def test_tables_equal_a_plain_count(data: st.DataObject) -> None:
 
 def test_counting_over_several_blocks_of_rows_and_cells() -> None:
     draw = np.random.default_rng(3)
-    n, sizes = 2 * memory.BLOCK_ROWS + 17, (40, 50, 60, 3)
+    n, sizes = 2 * work.BLOCK_ROWS + 17, (40, 50, 60, 3)
     schema = table_schema(sizes)
     held = {f"c{i}": draw.integers(0, k, n, dtype=np.uint8) for i, k in enumerate(sizes)}
     rows = MemoryRows(schema, lambda: held, dict)

@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 
 from privet.errors import DataError
 from privet.privacy.engines import plain
+from privet.privacy.engines.database import connection
 from privet.privacy.engines.encode import UNREADABLE, Encoder
 from privet.privacy.engines.meaning import spellings
 from privet.privacy.engines.memory import MemoryRows
-from privet.privacy.engines.source import connection, open_source
+from privet.privacy.engines.source import open_source
 from privet.schema.model import Column, Missing, Schema
 
 LEVELS = ("no", "yes")
@@ -42,7 +43,9 @@ def numeric(name: str, **more: Any) -> Column:
 
 def encode(data: object, schema: Schema) -> MemoryRows:
     source, positions = open_source(data, schema)
-    return Encoder(schema=schema, positions=positions).rows(source)
+    rows = Encoder(schema=schema, positions=positions).rows(source)
+    assert isinstance(rows, MemoryRows)
+    return rows
 
 
 def codes(data: object, schema: Schema) -> list[tuple[int, ...]]:
@@ -327,6 +330,7 @@ def read_twice(data: object, schema: Schema) -> tuple[list[Any], list[Any]]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(plain, "is_plain", lambda *_, plainly=plainly: plainly)
             rows = encoder.rows(source)
+            assert isinstance(rows, MemoryRows)
             kinds = [rows._codes[name].dtype for name in schema.names]
             coded = sorted(zip(*(rows._codes[name].tolist() for name in schema.names), strict=True))
             reals = sorted(row for block in rows.numbers(schema.names) for row in block.tolist())

@@ -10,29 +10,38 @@ A categorical cell matches a level by its text without the spaces around it; the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.arrays import Integers
 from privet.errors import DataError
 from privet.privacy.engines import plain
 from privet.privacy.engines.cells import Coded
+from privet.privacy.engines.database import NUMBERS, connection
 from privet.privacy.engines.meaning import SPACES, fill, missing_code, spellings
 from privet.privacy.engines.memory import MemoryRows
-from privet.privacy.engines.source import NUMBERS, Source, connection
+from privet.privacy.engines.source import Source
+from privet.privacy.engines.streamed import StreamedRows
+from privet.privacy.engines.work import BLOCK_ROWS, Work, joined, sampled
 from privet.schema.model import Column, Schema
 
 Arrays = dict[str, NDArray[Any]]
-Plainly = Callable[[Sequence[Column], Sequence[plain.Cells]], Arrays]
 
 UNREADABLE = (
     "the data could not be read to its end; check that the file is still there and complete, "
     "and that there is enough memory. The charge for this answer stays"
 )
+CHANGED = (
+    "the data were changed while they were read, so that answers about them do not fit together; "
+    "read a copy that nobody writes to. The charge for this answer stays"
+)
+LARGE_TABLE = 1 << 28  # cells by the declared number of rows, above which none are kept
 FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
 
 
@@ -45,75 +54,73 @@ class Encoder:
     positions: Mapping[str, int]
     constant: Mapping[str, int] = field(default_factory=dict)
 
-    def rows(self, source: Source) -> MemoryRows:
-        """Every row, read when first asked for."""
+    def rows(self, source: Source) -> MemoryRows | StreamedRows:
+        """Every row, read when first asked for, and kept unless the table is a large one."""
+        elsewhere = source.parts(self)
+        if elsewhere is not None or self._is_large(source):
+            return StreamedRows(self.schema, elsewhere or LocalParts(self, source))
+        names = self.schema.names
         return MemoryRows(
             self.schema,
-            lambda: self._filled(self._read(source, self._codes(), plain.codes)),
-            lambda: self._filled(self._numbers(source)),
+            lambda: joined(self.blocks(source, names, numbers=False), names),
+            lambda: self._numbers(source),
         )
 
-    @property
-    def _columns(self) -> tuple[Column, ...]:
-        """Those that are read."""
-        return tuple(column for column in self.schema.columns if column.name in self.positions)
-
-    def _filled(self, read: Arrays) -> Arrays:
-        if not read or not self.constant:
-            return read
-        first = next(iter(read.values()))
-        return {**read, **{n: np.full(len(first), c, np.uint16) for n, c in self.constant.items()}}
+    def _is_large(self, source: Source) -> bool:
+        cells = (self.schema.rows or 0) * len(self.schema.columns)
+        if source.attach() is not None and find_spec("pyarrow") is None:
+            return False  # there is nothing to hand over parts with
+        return source.is_large() or cells > LARGE_TABLE
 
     def _numbers(self, source: Source) -> Arrays:
-        wanted = self._reals()
-        return self._read(source, wanted, plain.reals) if wanted else {}
-
-    def _codes(self) -> dict[str, str]:
-        """The code of each column as SQL over its parsed cell."""
-        found = {}
-        for i, column in enumerate(self._columns):
-            wide = "UTINYINT" if column.cardinality <= 256 else "USMALLINT"
-            code = f"coalesce({_code(f'v{i}', column)}, {missing_code(column)})"
-            found[column.name] = f"CAST({code} AS {wide})"
-        return found
-
-    def _reals(self) -> dict[str, str]:
-        """The clamped number of each numeric column, and the code of any other one beside
-        these, as SQL over its parsed cell."""
-        if all(column.bounds is None for column in self._columns):
+        if all(self.schema.column(name).bounds is None for name in self.positions):
             return {}
-        found = {name: f"CAST({code} AS DOUBLE)" for name, code in self._codes().items()}
-        for i, column in enumerate(self._columns):
-            if column.bounds is not None:
-                low, high = column.bounds
-                clamped = f"least(greatest(v{i}, {_real(low)}), {_real(high)})"
-                absent = _real(fill(column))
-                found[column.name] = f"CASE WHEN v{i} IS NULL THEN {absent} ELSE {clamped} END"
-        return found
+        return joined(self.blocks(source, self.schema.names, numbers=True), self.schema.names)
 
-    def _read(self, source: Source, wanted: dict[str, str], plainly: Plainly) -> Arrays:
-        """All rows. What fails here is the machine or the file, not a cell; and since a message
-        might quote one all the same, there is one constant text."""
+    def blocks(
+        self, source: Source, wanted: tuple[str, ...], *, numbers: bool, stream: bool = False
+    ) -> Iterator[Arrays]:
+        """The codes or the numbers of some columns, in parts; all at once from files unless they
+        are to ``stream``. What fails here is the machine or the file, not a cell; and since a
+        message might quote one all the same, there is one constant text."""
+        columns = self._needed(wanted)
         try:
             with ExitStack() as stack:
                 item = source.attach()
                 if item is not None:
-                    return self._select(stack.enter_context(connection()), item, wanted)
-                con, parts = None, []
-                for block in source.blocks(tuple(self.positions.values())):
-                    cells = [block[f"c{self.positions[name]}"] for name in self.positions]
-                    if plain.is_plain(self._columns, cells):
-                        parts.append(plainly(self._columns, cells))
-                        continue
-                    con = con or stack.enter_context(connection())
-                    con.register("block", {name: spread(each) for name, each in block.items()})
-                    parts.append(self._select(con, "block", wanted))
-            return {name: _joined([part[name] for part in parts]) for name in wanted}
+                    con = stack.enter_context(connection())
+                    for part in self._select(con, item, columns, numbers, stream):
+                        yield self._filled(part, wanted)
+                    return
+                con = None
+                for block in source.blocks([self.positions[column.name] for column in columns]):
+                    cells = [block[f"c{self.positions[column.name]}"] for column in columns]
+                    if plain.is_plain(columns, cells):
+                        part = (plain.reals if numbers else plain.codes)(columns, cells)
+                    else:
+                        con = con or stack.enter_context(connection())
+                        con.register("block", {name: spread(each) for name, each in block.items()})
+                        (part,) = self._select(con, "block", columns, numbers, stream=False)
+                    yield self._filled(part, wanted)
         except Exception:
             raise DataError(UNREADABLE) from None
 
-    def _select(self, con: Any, item: str, wanted: dict[str, str]) -> Arrays:
-        columns = self._columns
+    def _needed(self, wanted: tuple[str, ...]) -> tuple[Column, ...]:
+        """The columns that must be read: those that are wanted, and those that can drop a row."""
+        there = [column for column in self.schema.columns if column.name in self.positions]
+        found = [column for column in there if column.name in wanted or column.missing == "drop"]
+        return tuple(found or there[:1])  # one of them, to know the number of rows
+
+    def _filled(self, read: Arrays, wanted: tuple[str, ...]) -> Arrays:
+        length = len(next(iter(read.values())))
+        return {
+            name: read[name] if name in read else np.full(length, self.constant[name], np.uint16)
+            for name in wanted or read
+        }
+
+    def _select(
+        self, con: Any, item: str, columns: tuple[Column, ...], numbers: bool, stream: bool
+    ) -> Iterator[Arrays]:
         names = [f"c{self.positions[column.name]}" for column in columns]
         kinds = con.execute(f"DESCRIBE SELECT {', '.join(names)} FROM {item}").fetchall()
         cells = [
@@ -121,20 +128,49 @@ class Encoder:
             for i, (column, name, kind) in enumerate(zip(columns, names, kinds, strict=True))
         ]
         kept = [f"v{i} IS NOT NULL" for i, c in enumerate(columns) if c.missing == "drop"]
-        picks = [f"{sql} AS k{i}" for i, sql in enumerate(wanted.values())]
-        arrays = con.execute(
+        each = _real_sql if numbers else _code_sql
+        picks = [f"{each(f'v{i}', column)} AS k{i}" for i, column in enumerate(columns)]
+        query = (
             f"SELECT {', '.join(picks)} FROM (SELECT {', '.join(cells)} FROM {item}) "
             f"WHERE {' AND '.join(kept) or 'true'}"
-        ).fetchnumpy()
-        return dict(zip(wanted, map(np.asarray, arrays.values()), strict=True))
+        )
+        wanted = [column.name for column in columns]
+        if not stream:
+            arrays = con.execute(query).fetchnumpy()
+            yield dict(zip(wanted, map(np.asarray, arrays.values()), strict=True))
+            return
+        for batch in con.sql(query).to_arrow_reader(BLOCK_ROWS):
+            yield {name: batch.column(i).to_numpy() for i, name in enumerate(wanted)}
+
+
+@dataclass(frozen=True)
+class LocalParts:
+    """A table that this machine reads part by part, again for each pass."""
+
+    encoder: Encoder
+    source: Source
+    stamp: object = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stamp", self.source.stamp())
+
+    def fold(self, work: Work) -> list[Integers]:
+        totals = work.start()
+        for part in self.read(work.columns, work.numbers):
+            work.add(totals, part)
+        return totals
+
+    def read(
+        self, columns: tuple[str, ...], numbers: bool, keep: int | None = None
+    ) -> Iterator[Arrays]:
+        for part in self.encoder.blocks(self.source, columns, numbers=numbers, stream=True):
+            yield part if keep is None else sampled(part, keep)
+        if self.source.stamp() != self.stamp:  # passes over two tables fit together no more
+            raise DataError(CHANGED)
 
 
 def spread(cells: NDArray[Any] | Coded) -> NDArray[Any]:
     return cells.spread() if isinstance(cells, Coded) else cells
-
-
-def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint8)
 
 
 def cell_sql(con: Any, i: int, column: Column, name: str, kind: str) -> str:
@@ -151,6 +187,21 @@ def cell_sql(con: Any, i: int, column: Column, name: str, kind: str) -> str:
     # trimming costs more than matching, so only what does not match is trimmed
     trimmed = f"trim({text}, {_quoted(SPACES)})"
     return f"enum_code(coalesce(TRY_CAST({text} AS level{i}), TRY_CAST({trimmed} AS level{i})))"
+
+
+def _code_sql(cell: str, column: Column) -> str:
+    """The code of a column as SQL over its parsed cell."""
+    wide = "UTINYINT" if column.cardinality <= 256 else "USMALLINT"
+    return f"CAST(coalesce({_code(cell, column)}, {missing_code(column)}) AS {wide})"
+
+
+def _real_sql(cell: str, column: Column) -> str:
+    """The clamped number of a column, or its code if it has none."""
+    if column.bounds is None:
+        return f"CAST({_code_sql(cell, column)} AS DOUBLE)"
+    low, high = map(_real, column.bounds)
+    clamped = f"least(greatest({cell}, {low}), {high})"
+    return f"CASE WHEN {cell} IS NULL THEN {_real(fill(column))} ELSE {clamped} END"
 
 
 def _code(cell: str, column: Column) -> str:

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from privet.errors import DataError
+from privet.privacy.engines.database import connection
 from privet.privacy.engines.encode import cell_sql, spread
 from privet.privacy.engines.meaning import SPACES
-from privet.privacy.engines.source import connection, open_source
+from privet.privacy.engines.source import open_source
 from privet.schema.model import Column, Schema
 
 MISSING = ("", "na", "nan", "null", "none", "?")  # texts that mean that there is nothing

@@ -8,7 +8,6 @@ rows about ten times less often than one pass per table.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
 from functools import cached_property
@@ -20,20 +19,20 @@ from numpy.typing import NDArray
 
 from privet.arrays import Floats, Integers
 from privet.errors import SchemaError
+from privet.privacy.engines.work import BLOCK_ROWS, Add, add_counts, sampled, stacked
 from privet.schema.model import Schema
 
 Codes = Mapping[str, NDArray[np.unsignedinteger[Any]]]
 Numbers = Mapping[str, Floats]
 
-BLOCK_ROWS = 1 << 16  # a block of rows and its keys stay in the cache
-BLOCK_CELLS = 1 << 12  # and so does its table
+BLOCK_CELLS = 1 << 12  # a table of so many stays in the cache
 KEPT = 64  # blocks that are kept for later questions
 FEW = 4  # sets that are looked up one by one
 ANSWERED_CELLS = 1 << 20  # of tables that are kept for the same question: 8 MB
 CANDIDATES = 1 << 11  # how many waiting sets are considered at a time, to bound the planning
 
 
-class _Block:
+class Block:
     """A table of some columns, from which those of fewer columns are summed up."""
 
     def __init__(self, names: tuple[str, ...], table: Integers) -> None:
@@ -44,7 +43,7 @@ class _Block:
         return self._at.keys()
 
     def margin(self, columns: tuple[str, ...]) -> Integers:
-        return _margin(self._table, [self._at[name] for name in columns])
+        return margin(self._table, [self._at[name] for name in columns])
 
 
 class MemoryRows:
@@ -60,7 +59,7 @@ class MemoryRows:
         self._load_codes = load_codes
         self._load_numbers = load_numbers
         self._numbers: Numbers | Codes | None = None
-        self._kept: deque[_Block] = deque(maxlen=KEPT)
+        self._kept: deque[Block] = deque(maxlen=KEPT)
         self._lately = list(schema.names)
         self._answers: dict[tuple[str, ...], Integers] = {}
         self._answered = 0  # cells of these
@@ -87,10 +86,9 @@ class MemoryRows:
         """
 
         def codes() -> Codes:
-            words = np.frombuffer(os.urandom(4 * self._length), dtype=np.uint32)
-            return {name: column[words < keep] for name, column in self._codes.items()}
+            return sampled(self._codes, keep)
 
-        return MemoryRows(self._schema, codes, _no_numbers)
+        return MemoryRows(self._schema, codes, no_numbers)
 
     def counts(self, columns: tuple[str, ...]) -> Integers:
         """Contingency table with one axis per column, in the order given."""
@@ -98,39 +96,22 @@ class MemoryRows:
             return self._count(columns)
         block = next((kept for kept in self._kept if kept.keys() >= set(columns)), None)
         if block is None:
-            block = _Block(names := self._grown(columns), self._count(names))
+            block = Block(names := self._grown(columns), self._count(names))
             self._kept.appendleft(block)
         return block.margin(columns)
 
     def _grown(self, columns: tuple[str, ...]) -> tuple[str, ...]:
-        """These columns and those asked for lately, as many as fit: counting a larger block takes
-        little longer, and the next question is likely to be about some of them."""
-        grown, cells = list(columns), prod(map(self._levels, columns))
         self._lately = [*columns, *(name for name in self._lately if name not in columns)]
-        for name in self._lately:
-            more = cells * self._levels(name)
-            if name not in columns and more <= BLOCK_CELLS:
-                grown.append(name)
-                cells = more
-        return tuple(grown)
-
-    def _levels(self, name: str) -> int:
-        return self._schema.column(name).cardinality
+        return grown(columns, self._lately, self._schema)
 
     def _count(self, columns: tuple[str, ...]) -> Integers:
         shape = tuple(self._schema.column(name).cardinality for name in columns)
         if not columns:
             return np.array(self._length, dtype=np.int64)
-        cells = prod(shape)
-        total = np.zeros(cells, dtype=np.int64)
-        kind = _key_type(cells)
+        total = np.zeros(prod(shape), dtype=np.int64)
         for start in range(0, self._length, BLOCK_ROWS):
-            part = slice(start, start + BLOCK_ROWS)
-            key = self._codes[columns[0]][part].astype(kind)
-            for name, k in zip(columns[1:], shape[1:], strict=True):
-                key *= kind.type(k)
-                key += self._codes[name][part]
-            total += np.bincount(key, minlength=cells)
+            part = {name: self._codes[name][start : start + BLOCK_ROWS] for name in columns}
+            add_counts(total, part, columns, shape)
         return total.reshape(shape)
 
     def table_batch(self, sets: Sequence[tuple[str, ...]]) -> list[Integers]:
@@ -160,7 +141,7 @@ class MemoryRows:
         for block, covered in plan(places, sizes):
             table = self._count(tuple(names[i] for i in block))
             for i in covered:
-                answers[wanted[i]] = _margin(table, [block.index(j) for j in places[i]])
+                answers[wanted[i]] = margin(table, [block.index(j) for j in places[i]])
         return answers
 
     def numbers(self, columns: tuple[str, ...]) -> Iterator[Floats]:
@@ -169,26 +150,39 @@ class MemoryRows:
         numbers gives its codes."""
         if self._numbers is None:  # of a table without any numbers, there are the codes
             self._numbers = self._load_numbers() or self._codes
-        chosen = [self._numbers[name] for name in columns]
-        for start in range(0, len(chosen[0]) if chosen else 0, BLOCK_ROWS):
-            part = [column[start : start + BLOCK_ROWS] for column in chosen]
-            yield np.stack(part, axis=1).astype(np.float64, copy=False)
+        yield from stacked(self._numbers, columns)
+
+    def total(self, columns: tuple[str, ...], size: int, each: Add) -> Integers:
+        """What ``each`` adds up over blocks of numbers."""
+        total = np.zeros(size, dtype=np.int64)
+        for block in self.numbers(columns):
+            each(total, block)
+        return total
 
 
-def _no_numbers() -> Numbers:
+def no_numbers() -> Numbers:
     raise SchemaError("a secret sample has no numbers, only tables; leave --subsample away")
 
 
-def _key_type(cells: int) -> np.dtype[Any]:
-    return np.dtype(np.uint16 if cells <= 1 << 16 else np.int64)
+def grown(columns: tuple[str, ...], lately: Sequence[str], schema: Schema) -> tuple[str, ...]:
+    """These columns and those asked for lately, as many as fit: counting a larger block takes
+    little longer, and the next question is likely to be about some of them."""
+    found, cells = list(columns), prod(schema.column(name).cardinality for name in columns)
+    for name in lately:
+        more = cells * schema.column(name).cardinality
+        if name not in columns and more <= BLOCK_CELLS:
+            found.append(name)
+            cells = more
+    return tuple(found)
 
 
-def _margin(table: Integers, axes: list[int]) -> Integers:
+def margin(table: Integers, axes: list[int]) -> Integers:
     """The table of some axes of a larger table, in the order given."""
     others = tuple(i for i in range(table.ndim) if i not in axes)
     kept = sorted(axes)
     small = table.sum(axis=others, dtype=np.int64)
-    return np.ascontiguousarray(small.transpose([kept.index(axis) for axis in axes]))
+    ordered = np.ascontiguousarray(small.transpose([kept.index(axis) for axis in axes]))
+    return ordered.reshape([table.shape[axis] for axis in axes])  # none of them: one number
 
 
 def plan(sets: Sequence[Sequence[int]], sizes: Floats) -> Iterator[tuple[list[int], list[int]]]:

@@ -1,0 +1,85 @@
+"""Tables of other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from privet.errors import DataError
+from privet.privacy.engines.cells import TYPES, as_array
+from privet.privacy.engines.source import Block, Here, Source
+
+
+def frame(data: Any, makers: set[str]) -> Source | None:
+    """The table that an object is, if it is one of these."""
+    if makers & {"pandas.DataFrame", "polars.DataFrame"}:
+        return Frame(data, tuple(str(name) for name in data.columns))
+    if "pyarrow.Table" in makers:
+        return Frame(data, tuple(data.column_names))
+    if "ibis.Table" in makers:
+        return IbisTable(data, tuple(data.columns))
+    return None
+
+
+@dataclass(frozen=True)
+class Frame(Here):
+    """Columns in memory: a dict, a pandas or polars DataFrame, an Arrow or an Ibis table."""
+
+    data: Any
+    header: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return f"the {type(self.data).__name__}"
+
+    def odd_type(self, position: int) -> str | None:
+        column = self._column(position)
+        kind = str(getattr(column, "type", None) or getattr(column, "dtype", None) or "object")
+        known = kind.lower().startswith(TYPES)
+        return None if known else kind.partition("(")[0].partition("[")[0]
+
+    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
+        yield {f"c{i}": as_array(self._column(i)) for i in positions}
+
+    def _column(self, i: int) -> Any:
+        if isinstance(self.data, dict):
+            return self.data[self.header[i]]
+        if hasattr(self.data, "iloc"):
+            return self.data.iloc[:, i]
+        if hasattr(self.data, "get_column"):
+            return self.data.get_column(self.header[i])
+        return self.data.column(i)
+
+
+@dataclass(frozen=True)
+class IbisTable(Here):
+    data: Any
+    header: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return "the Ibis table"
+
+    def odd_type(self, position: int) -> str | None:
+        kind = str(self.data.schema()[self.header[position]])
+        return None if kind.strip("!").lower().startswith(TYPES) else kind
+
+    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
+        table = self.data.select(*(self.header[i] for i in positions)).to_pyarrow()
+        yield {f"c{i}": as_array(table.column(at)) for at, i in enumerate(positions)}
+
+
+def columns(data: Mapping[Any, Any]) -> Frame:
+    """A dict of columns, looked at no further than their shapes."""
+    columns = {str(name): values for name, values in data.items()}
+    for name, values in columns.items():
+        if getattr(values, "ndim", 1) != 1:
+            raise DataError(f"column {name!r} is not one-dimensional; give one value per row")
+    names = list(columns)
+    for name in names[1:]:
+        if len(columns[name]) != len(columns[names[0]]):
+            raise DataError(
+                f"columns {names[0]!r} and {name!r} differ in length; give one value per row"
+            )
+    return Frame(columns, tuple(columns))
