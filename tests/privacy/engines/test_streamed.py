@@ -16,7 +16,7 @@ import privet
 from privet.arrays import Integers
 from privet.errors import DataError
 from privet.networks import network
-from privet.privacy.engines import encode, source, streamed
+from privet.privacy.engines import pick, source, streamed
 from privet.privacy.engines.encode import CHANGED, Encoder, LocalParts
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.source import open_source
@@ -100,7 +100,7 @@ def test_every_source_streams_the_answers_of_memory(
 ) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     table, schema = odd_table(), odd_schema(policy)
-    monkeypatch.setattr(encode, "BLOCK_ROWS", 701)
+    monkeypatch.setattr(pick, "BLOCK_ROWS", 701)
     monkeypatch.setattr(source, "BLOCK_ROWS", 701)
     expected = answers(in_memory(table, schema), schema)
     data: Any = table
@@ -140,12 +140,12 @@ def test_what_is_streamed_is_decided_by_what_is_public(
     assert kind(tmp_path / "t.parquet", schema) is MemoryRows
     declared = replace(schema, adjacency=Adjacency.REPLACE_ONE, rows=1 << 26)
     assert kind(tmp_path / "t.parquet", declared) is StreamedRows
-    monkeypatch.setattr("privet.privacy.engines.parquet.LARGE_FILE", 1000)
+    monkeypatch.setattr("privet.privacy.engines.parquet.PORTION", 1000)
     assert kind(tmp_path / "t.parquet", schema) is StreamedRows
     (tmp_path / "t.csv").write_text("text\nno\n" * 50)
     one = Schema(name="odd", columns=schema.columns[:1])
     assert kind(tmp_path / "t.csv", one) is MemoryRows
-    monkeypatch.setattr("privet.privacy.engines.source.LARGE_TEXT", 100)
+    monkeypatch.setattr("privet.privacy.engines.source.PORTION_OF_TEXT", 10)
     assert kind(tmp_path / "t.csv", one) is StreamedRows
 
 
@@ -265,7 +265,7 @@ def test_a_whole_run_is_the_same(
     found = []
     for large in (False, True):
         if large:
-            monkeypatch.setattr("privet.privacy.engines.parquet.LARGE_FILE", 0)
+            monkeypatch.setattr("privet.privacy.engines.parquet.PORTION", 100)
         with repeatable():
             result = privet.discover(
                 path, truth.schema(), epsilon=1.0, delta=delta, method=method, ledger=":memory:"

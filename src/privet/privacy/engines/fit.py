@@ -15,8 +15,9 @@ from typing import Any
 
 from privet.errors import DataError
 from privet.privacy.engines.database import connection
-from privet.privacy.engines.encode import cell_sql, spread
 from privet.privacy.engines.meaning import SPACES
+from privet.privacy.engines.pick import spread
+from privet.privacy.engines.rules import cell_sql
 from privet.privacy.engines.source import open_source
 from privet.schema.model import Column, Schema
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from privet.errors import DataError
 from privet.privacy.engines.database import connection, odd
-from privet.privacy.engines.source import LARGE_FILE, Here, size, stamps
+from privet.privacy.engines.source import PORTION, Here, size, stamps
 
 # Folders of tables whose files hold rows that were deleted since.
 LAYERED = {"_delta_log/*.json": "Delta", "metadata/*.metadata.json": "Iceberg"}
@@ -34,8 +34,8 @@ class ParquetFiles(Here):
             f"{_item(self.paths)} AS source({', '.join(f'c{i}' for i in range(len(self.header)))})"
         )
 
-    def is_large(self) -> bool:
-        return size(self.paths) > LARGE_FILE
+    def portions(self) -> int:
+        return 1 + size(self.paths) // PORTION
 
     def stamp(self) -> object:
         return stamps(self.paths)

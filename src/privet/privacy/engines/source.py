@@ -39,9 +39,9 @@ Block = dict[str, NDArray[Any] | Coded]
 BLOCK_ROWS = 100_000
 HEADER_LIMIT = 1 << 24
 DELIMITERS = (",", "\t", ";", "|")
-# A file above this is read in parts, again for each pass. It is public, as its name is; an error
-# for want of memory would tell something about the rows.
-LARGE_FILE, LARGE_TEXT = 1 << 28, 1 << 31  # bytes
+# So many bytes of a file are held in memory without thought. How large it is is public, as its name
+# is; an error for want of memory would tell something about the rows.
+PORTION, PORTION_OF_TEXT = 1 << 26, 1 << 29
 KINDS = "a CSV or Parquet file, a pandas or polars DataFrame, a pyarrow or Ibis table or a dict"
 
 
@@ -63,8 +63,8 @@ class Source(Protocol):
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
         """All rows, in parts."""
 
-    def is_large(self) -> bool:
-        """Whether the table is read in parts and never kept; decided by public facts."""
+    def portions(self) -> int:
+        """How many portions of the table, each of which fits in memory, it has; by public facts."""
 
     def stamp(self) -> object:
         """What tells the table from another one at the same place."""
@@ -82,8 +82,8 @@ class Here:
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
         raise NotImplementedError("this source is attached, or it is counted where it is")
 
-    def is_large(self) -> bool:
-        return False
+    def portions(self) -> int:
+        return 1
 
     def stamp(self) -> object:
         return None
@@ -99,15 +99,16 @@ def open_source(
     those that are known to be ``absent``."""
     names = tuple(name for name in schema.names if name not in absent)
     source = _source(data, names)
+    read = names if schema.person is None else (*names, schema.person)
     seen: set[str] = set()
     for name in source.header:
-        if name in seen and name in names:  # other names may be cells, without a header
+        if name in seen and name in read:  # other names may be cells, without a header
             raise DataError(
                 f"{source.label} has two columns named {name!r}; rename or remove one of them"
             )
         seen.add(name)
     positions = {name: i for i, name in enumerate(source.header)}
-    for name in names:
+    for name in read:
         if name not in positions:
             raise DataError(
                 f"column {name!r} of schema {schema.name!r} is not in the header of "
@@ -192,9 +193,9 @@ class CsvFile(Here):
     def odd_type(self, position: int) -> str | None:
         return None
 
-    def is_large(self) -> bool:
+    def portions(self) -> int:
         packed = self.path.name.lower().endswith(".gz")
-        return size([self.path]) > (LARGE_FILE if packed else LARGE_TEXT)
+        return 1 + size([self.path]) // (PORTION if packed else PORTION_OF_TEXT)
 
     def stamp(self) -> object:
         return stamps([self.path])

@@ -19,6 +19,7 @@ import numpy as np
 from privet.arrays import Floats, Integers
 from privet.errors import SchemaError
 from privet.privacy.queries.base import Histograms, Query, Rows, codec, records_changed
+from privet.privacy.queries.wide import narrowed, widened
 from privet.schema.model import Adjacency, Schema
 
 BINS = 32  # of a locating histogram: fewer blur wide bounds, more drown in noise
@@ -140,7 +141,7 @@ class Moments(Query):
         size = len(self.columns) + 1
         total = rows.total(self.columns, size**2, self._add).reshape(size, size)
         weights = np.where(np.eye(size, dtype=bool), SQUARE, PAIR)
-        return np.asarray((total * weights)[np.triu_indices(size)])
+        return narrowed((widened(total, schema) * weights)[np.triu_indices(size)])
 
     def _add(self, total: Integers, block: Floats) -> None:
         for start in range(0, len(block), STEP):

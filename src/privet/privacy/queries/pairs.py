@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from math import isfinite
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privet.arrays import Floats, Integers
 from privet.errors import SchemaError
 from privet.privacy.queries.base import Histograms, Query, Rows, codec, records_changed
+from privet.privacy.queries.wide import narrowed, widened
 from privet.schema.model import Adjacency, Schema
 
 Range = tuple[float, float]
@@ -109,14 +112,14 @@ class LossDifference(Query):
         ranges = ranges_of(self.x, self.y, self.x_range, self.y_range, schema)
         size = 2 * self.bins * (FINE + 1)
         total = rows.total((self.x, self.y), size, partial(self._add, ranges=ranges))
-        forward, backward = map(self._loss, np.split(total, 2))
-        return np.array([backward - forward], dtype=np.int64)
+        forward, backward = (self._loss(table, schema) for table in np.split(total, 2))
+        return narrowed(np.array([backward - forward], dtype=object))
 
-    def _loss(self, table: Integers) -> int:
+    def _loss(self, table: Integers, schema: Schema) -> int:
         filled = np.flatnonzero(table)
         bins, values = np.divmod(filled, FINE + 1)
         least = _least_absolute if self.loss == "absolute" else _least_squared
-        return least(bins, values, table[filled])
+        return least(bins, values, widened(table[filled], schema))
 
     def _add(self, total: Integers, block: Floats, ranges: tuple[Range, Range]) -> None:
         """How often each value of y is in each bin of x, and the reverse."""
@@ -227,7 +230,7 @@ def ranges_of(
     return x_range or check_numeric(x, schema), y_range or check_numeric(y, schema)
 
 
-def _least_absolute(bins: Integers, values: Integers, counts: Integers) -> int:
+def _least_absolute(bins: Integers, values: Integers, counts: NDArray[Any]) -> int:
     """Σ |v - median| within bins, of values in order that occur so often: the upper half of each
     bin less the lower half."""
     starts = np.flatnonzero(np.diff(bins, prepend=-1))
@@ -241,7 +244,7 @@ def _least_absolute(bins: Integers, values: Integers, counts: Integers) -> int:
     return int(((upper - lower) * values).sum())
 
 
-def _least_squared(bins: Integers, values: Integers, counts: Integers) -> int:
+def _least_squared(bins: Integers, values: Integers, counts: NDArray[Any]) -> int:
     """The least Σ (v - c)² within bins over whole numbers c, the nearest to the mean."""
     total = 0
     for one in np.unique(bins).tolist():
