@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,3 +32,7 @@ OnStep = Callable[[str, float], None]
 
 def say_nothing(_what: str, _share: float) -> None:
     """For whoever does not want to hear."""
+
+
+# The weights (small whole numbers) of some rows, from the array of codes of each column.
+Weight = Callable[[Mapping[str, Any]], Any]

@@ -62,10 +62,12 @@ def test_from_keys_to_a_graph(folder: Path, capsys: pytest.CaptureFixture[str]) 
     run(folder, "combine", *first, "--study", "study/study.lock", "--output", "joint", code=2)
     assert "privet federate ask" in capsys.readouterr().err
     ask = ("--study", "study/study.lock", "--keys", "study", "--output", "request.json")
-    run(folder, "federate", "ask", *first, *ask)
-    for name in SITES:
-        measure(folder, name, f"{name}-2.masked", "--request", "request.json")
-    every = [*first, *(f"{name}-2.masked" for name in SITES)]
+    every = first
+    for stage in (2, 3):
+        run(folder, "federate", "ask", *every, *ask)
+        for name in SITES:
+            measure(folder, name, f"{name}-{stage}.masked", "--request", "request.json")
+        every = [*every, *(f"{name}-{stage}.masked" for name in SITES)]
     more = ("--output", "joint", "--alpha", "1e-9")
     run(folder, "combine", *every, "--study", "study/study.lock", *more)
     graph = json.loads((folder / "joint" / "graph.json").read_text("utf-8"))
@@ -82,7 +84,7 @@ def test_from_keys_to_a_graph(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert "nothing is left of the budget" in capsys.readouterr().err
     run(folder, "federate", "ask", *first, *ask, *without)
     measure(folder, SITES[0], "again.masked", "--request", "request.json", code=2)
-    assert "privet: " in capsys.readouterr().err, "the second stage has spent the rest"
+    assert "privet: " in capsys.readouterr().err, "the later stages have spent the rest"
     closing = ("--keys", SITES[0], "--ledger", f"{SITES[0]}.sqlite")
     run(folder, "site", "close", "study/study.lock", *closing)
     measure(folder, SITES[0], "late.masked", code=2)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from privet.errors import EvidenceError
 from privet.evidence.site_column import with_site
 from privet.evidence.tables import TableEvidence, components_query
 from privet.independence.tables import TableJudge
@@ -72,6 +73,13 @@ def test_it_is_the_table_of_all_rows_with_their_sites() -> None:
     for members in [s for order in range(1, 5) for s in combinations(range(4), order)]:
         left = tuple(i for i in range(4) if i not in members)
         assert found.tables(np.array([members]))[0] == pytest.approx(whole.sum(axis=left))
+
+
+def test_sites_that_weighed_their_rows_are_refused() -> None:
+    calm, weighed = map(evidence, tables()[:2])
+    weighed = replace(weighed, features=tuple(np.eye(k)[:, 1:] for k in LEVELS))
+    with pytest.raises(EvidenceError, match="weighed their rows"):
+        with_site([calm, weighed])
 
 
 def test_noise_is_that_of_the_loudest_site_and_gaps_stay_gaps() -> None:

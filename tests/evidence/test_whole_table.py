@@ -13,13 +13,14 @@ import pytest
 
 import privet
 from privet.evidence import unit_noise
+from privet.evidence.tables import TableEvidence
 from privet.evidence.whole_table import is_whole
 from privet.methods import catalogue
 from privet.networks import load
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.queries.tables import Components, Tables
+from privet.privacy.queries.white import White
 from privet.schema.model import Column, Schema
-from tests.helpers.asked import asked
 
 SMALL, LARGE = "cancer", "sachs"
 
@@ -45,7 +46,7 @@ def test_a_small_table_is_measured_whole_unless_a_delta_is_named(delta: float | 
     releases = found.evidence.releases
     assert found.certificate["delta"] == (delta or 0.0)
     if delta:
-        assert all(isinstance(release.query, Components) for release in releases)
+        assert all(isinstance(release.query, Components | White) for release in releases)
     else:
         (release,) = releases
         assert release.query == Tables((schema.names,)) and is_whole(release, schema)
@@ -59,7 +60,7 @@ def test_a_large_table_is_not() -> None:
     data, schema = table(LARGE, 500)
     found = privet.discover(data, schema, epsilon=1.0, ledger=":memory:")
     assert found.certificate["delta"] == 1e-6
-    assert all(isinstance(release.query, Components) for release in found.evidence.releases)
+    assert not any(isinstance(one.query, Tables) for one in found.evidence.releases)
 
 
 @pytest.mark.parametrize(
@@ -101,8 +102,11 @@ def test_what_is_called_quieter_is() -> None:
         planned = unit_noise.of_whole(schema, r, c, 0.1)
         assert real == pytest.approx(planned, rel=0.01)  # discrete noise is a little quieter
     blurred = privet.discover(data, schema, epsilon=0.1, delta=1e-6, ledger=":memory:")
-    pairs = [r for r in blurred.evidence.releases if len(asked(r, Components).sets[0]) == 2]
-    quietest = min(release.variance for release in pairs) / 2**40  # two contrasts times 2^10 each
+    evidence = TableEvidence.from_releases(schema, schema.names, blurred.evidence.releases)
+    each = [evidence.inverses(np.array([i]))[0][:, 1:] for i in range(len(levels))]
+    units = [(b**2).sum() / (k - 1) for b, k in zip(each, levels, strict=True)]  # 1 in contrasts
+    noise = zip(evidence.members(2), evidence.layers[2].variances, strict=True)
+    quietest = min(variance * units[i] * units[j] for (i, j), variance in noise)
     assert quietest > planned
     assert unit_noise.pure_is_quieter(schema, 0.1, 1e-6)
 

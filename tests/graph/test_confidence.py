@@ -54,8 +54,8 @@ def test_replicas_spread_like_privacy_noise_and_sampling_together() -> None:
     )
     drawn = table_replicas(single, 20_000, rng)
     design = {
-        0: np.linalg.inv(single.inverse(0))[1:],
-        1: np.linalg.inv(single.inverse(1))[1:],
+        0: np.linalg.inv(single.inverses(np.array([0]))[0])[1:],
+        1: np.linalg.inv(single.inverses(np.array([1]))[0])[1:],
     }
     spread = [
         h @ (np.diag(s) - np.outer(s, s)) @ h.T

@@ -20,6 +20,7 @@ from privet.privacy.queries.gradient import FINE, Gradient
 from privet.privacy.queries.moments import Locations, Moments
 from privet.privacy.queries.pairs import LossDifference, PairTable, QuantileRanks
 from privet.privacy.queries.tables import Components, Tables
+from privet.privacy.queries.white import Clip, White
 from privet.schema.model import Column, Missing, Schema
 
 TEXTS = [
@@ -167,6 +168,7 @@ def questions(schema: Schema) -> list[Query]:
         Tables((names[:3], names[4:1:-1])),
         Dependence("t1", (("truth", "flag"), ("truth", "flag", "text"))),
         Removals("g2", (asked[:2], asked[2:]), ((5, 7), (3,) * (len(asked) - 2))),
+        _white(schema),
         Locations(columns=numbers),
         BoxMoments(columns=numbers),
         Moments(columns=numbers, **reach, transform=unit, radius=3.0 * FINE, constant=99),
@@ -179,6 +181,20 @@ def questions(schema: Schema) -> list[Query]:
     for query in found:
         query.check(schema)
     return found
+
+
+def _white(schema: Schema) -> White:
+    """Components of weighed rows: some features are long, so that weights differ."""
+    sizes = [column.cardinality for column in schema.columns]
+    features = tuple(
+        tuple(tuple((40 + 9 * x) * (x == j + 1) - 7 for j in range(k - 1)) for x in range(k))
+        for k in sizes
+    )
+    clips = tuple(
+        Clip(sets=tuple(combinations(schema.names, order)), multipliers=(1, 2, 1), radius=radius)
+        for order, radius in ((1, 9000), (2, 500_000))
+    )
+    return White(columns=schema.names, features=features, clips=clips)
 
 
 def answers(rows: Any, schema: Schema) -> list[list[int]]:

@@ -26,6 +26,7 @@ from privet.privacy.ledger.conversion import Currency
 from privet.privacy.mechanisms import Exact, Gaussian, Laplace
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.tables import Components
+from privet.privacy.queries.white import White
 from privet.privacy.vault import Vault
 from privet.schema.model import Adjacency, Column, Schema
 from privet.trust.central import Central
@@ -95,6 +96,7 @@ def events(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> list[Heard]:
     spy(Run, "spend", "charge", after=True)
     spy(Encoder, "rows", "read")
     spy(Components, "evaluate", "compute")
+    spy(White, "evaluate", "compute")
     spy(MemoryRows, "table_batch", "count")
     spy(Gaussian, "perturb", "blur")
     spy(Laplace, "perturb", "blur")

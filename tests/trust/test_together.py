@@ -132,7 +132,7 @@ def test_who_refuses_is_left_out_before_anything_is_spent(study: Study) -> None:
     result = conductor(study, Doors(study), notes).run(FEW)
     assert notes == [f"{SITES[2]} is left out: policy"]
     assert SITES[2] not in [line["label"] for line in result.certificate["sites"]]
-    assert study.entries(SITES[2]) == 0 and study.entries(SITES[0]) == 2
+    assert study.entries(SITES[2]) == 0 and study.entries(SITES[0]) == 3
 
 
 def test_too_few_sites_are_told_before_anything_is_spent(study: Study) -> None:
@@ -149,7 +149,7 @@ def test_a_site_that_gets_lost_costs_one_attempt(study: Study) -> None:
     doors.gone_after[SITES[1]] = 3  # open, open, the first question
     result = conductor(study, doors, notes).run(FEW)
     assert "did not answer stage 2" in notes[0]
-    assert study.entries(SITES[1]) == 1 and study.entries(SITES[0]) == 3
+    assert study.entries(SITES[1]) == 1 and study.entries(SITES[0]) == 4
     roster = [line["label"] for line in result.certificate["sites"]]
     assert roster == [name for name in SITES if name != SITES[1]]
     budget = Fraction(study.lock.budget, 1 << 64)
@@ -180,7 +180,7 @@ def test_a_coordinator_that_was_stopped_goes_on_for_nothing(study: Study) -> Non
     assert spent == [1] * 5
     again = conductor(study, Doors(study))
     result = again.run(FEW)
-    assert [study.entries(name) for name in SITES] == [2] * 5
+    assert [study.entries(name) for name in SITES] == [3] * 5
     assert len(result.certificate["sites"]) == 5
 
 

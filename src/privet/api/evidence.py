@@ -109,6 +109,11 @@ def check_evidence(chosen: Method, saved: Saved, measured: Certificate) -> None:
 
 def check_searchable(saved: Saved, settings: Settings) -> None:
     """Refuse evidence that no graph can be made of, and options of what is not asked again."""
+    if settings.features != Settings.features:
+        raise EvidenceError(
+            f"features {settings.features!r} was given together with evidence, but in which "
+            "features rows are measured is decided before; leave it away"
+        )
     if settings.orient_pairs is not None:
         raise EvidenceError(
             f"orient_pairs {settings.orient_pairs!r} was given together with evidence, but pairs "

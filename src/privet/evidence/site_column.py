@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from privet.errors import EvidenceError
 from privet.evidence.tables import TableEvidence, components_query
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import contrasts
@@ -25,6 +26,12 @@ Parts = dict[tuple[int, float], list[tuple[tuple[int, ...], Any]]]
 
 def with_site(sites: Sequence[TableEvidence]) -> TableEvidence:
     """Evidence of all columns and, last, of the site."""
+    if any(site.features is not None for site in sites):
+        raise EvidenceError(
+            "these sites have weighed their rows, each in its own way, so that a difference "
+            "between them may be one of weights; leave --use-differences away, or let the sites "
+            "measure with --features contrasts, in which no rows are weighed"
+        )
     first, d = sites[0], len(sites)
     names = (*first.names, SITE)
     h = contrasts(d, ordered=False)

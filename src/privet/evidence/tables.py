@@ -12,16 +12,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import combinations
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices, Integers
 from privet.errors import EvidenceError
+from privet.evidence import completion
 from privet.evidence.whole_table import interactions, is_whole
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import contrasts, design_inverse
 from privet.privacy.queries.tables import Components
+from privet.privacy.queries.white import GRID as WHITE_GRID
+from privet.privacy.queries.white import WEIGHT, White
 from privet.schema.model import Schema
 
 
@@ -44,18 +48,25 @@ class _Layer:
 
 @dataclass(frozen=True, kw_only=True)
 class TableEvidence:
-    """Noisy components of many column sets and the variance of their noise."""
+    """Noisy components of many column sets and the variance of their noise.
+
+    ``features`` are those in which the columns were measured (levels x features, white ones of
+    weighed rows); without, they are the contrasts of ``privacy.queries.contrasts``.
+    """
 
     names: tuple[str, ...]
     cardinalities: tuple[int, ...]
     ordered: tuple[bool, ...]
+    features: tuple[Floats, ...] | None = None
     rows: Floats = field(default_factory=lambda: np.zeros(()))
     rows_variance: float = 0.0
     layers: dict[int, _Layer] = field(default_factory=dict)
 
     @cached_property
     def kind(self) -> Integers:
-        """One number per column; columns with the same number have the same design."""
+        """One number per column; questions about columns of the same kinds are worked out
+        together, at all sites. Contrasts of one kind are the same; white features differ, column
+        by column and site by site."""
         kinds: Integers = 2 * np.array(self.cardinalities) + np.array(self.ordered)
         return kinds
 
@@ -64,9 +75,6 @@ class TableEvidence:
         """Whether nothing was blurred, so that no noise need be reckoned with."""
         layers = self.layers.values()
         return self.rows_variance == 0 and not any(layer.variances.any() for layer in layers)
-
-    def kinds(self, columns: Indices) -> tuple[tuple[int, bool], ...]:
-        return tuple((self.cardinalities[i], self.ordered[i]) for i in columns)
 
     @property
     def replicas(self) -> tuple[int, ...]:
@@ -87,7 +95,11 @@ class TableEvidence:
     def from_releases(
         schema: Schema, names: tuple[str, ...], releases: Sequence[Release]
     ) -> TableEvidence:
-        """From the components among the releases, and those in a table of all columns."""
+        """From the components among the releases, and those in a table of all columns. Where rows
+        were weighed, the others told only how, since they are about other rows."""
+        white = [one for one in releases if isinstance(one.query, White)]
+        if white:
+            return reduce(TableEvidence._weighed, white, TableEvidence.empty(schema, names))
         components = [one for one in releases if isinstance(one.query, Components)]
         for one in releases:
             components += interactions(schema, one) if is_whole(one, schema) else ()
@@ -96,20 +108,51 @@ class TableEvidence:
     def add(self, release: Release) -> TableEvidence:
         """This evidence with one more release in it."""
         sets = release.asked(Components).sets
+        return self._with(sets, release.values.astype(float), release.variance)
+
+    def _weighed(self, release: Release) -> TableEvidence:
+        """This evidence with components of weighed rows, in units of one row and one feature."""
+        query = release.asked(White)
+        features = tuple(np.array(u, dtype=float) / WHITE_GRID for u in query.features)
+        if self.features is not None and any(
+            map(np.any, map(np.subtract, self.features, features))
+        ):
+            raise EvidenceError(
+                "rows were weighed twice, in different features, so that these cannot be "
+                "added up; use the releases of one run"
+            )
+        out = replace(self, features=features)
+        orders = np.array([len(members) for members in query.sets])
+        sizes = [prod(self.cardinalities[self.names.index(n)] - 1 for n in s) for s in query.sets]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        scale, first = 1.0, WEIGHT * query.multipliers[0]
+        if self.layers and not query.sets[0]:  # a second clip has left fewer of the same rows
+            scale = float(self.rows) / max(float(release.values[0]) / first, 1.0)
+        for order in sorted(set(orders.tolist())):
+            chosen = np.flatnonzero(orders == order)
+            unit = scale / (WEIGHT * query.multipliers[order] * WHITE_GRID**order)
+            parts = [release.values[starts[i] : starts[i + 1]] for i in chosen]
+            if order or not self.layers:
+                sets = tuple(query.sets[i] for i in chosen)
+                values = unit * np.concatenate(parts).astype(float)
+                out = out._with(sets, values, unit**2 * release.variance)
+        return out
+
+    def _with(self, sets: Sequence[tuple[str, ...]], values: Floats, noise: float) -> TableEvidence:
+        """This evidence with components of sets of one order."""
         if not sets[0]:
-            before = np.array(self.rows_variance or np.inf)
-            after = np.array(release.variance)
-            rows, variance = _combine(self.rows, before, release.values[0].astype(float), after)
+            before, after = np.array(self.rows_variance or np.inf), np.array(noise)
+            rows, variance = _combine(self.rows, before, values[0], after)
             return replace(self, rows=rows, rows_variance=float(variance))
         index = {name: i for i, name in enumerate(self.names)}
         members = np.array([[index[name] for name in names] for names in sets], dtype=np.intp)
-        fresh = self._layer(members, release)
+        fresh = self._layer(members, values, noise)
         order = len(sets[0])
         old = self.layers.get(order)
         merged = fresh if old is None else _merge(old, fresh)
         return replace(self, layers={**self.layers, order: merged})
 
-    def _layer(self, members: Indices, release: Release) -> _Layer:
+    def _layer(self, members: Indices, values: Floats, noise: float) -> _Layer:
         k = np.array(self.cardinalities) - 1
         if (np.diff(members, axis=1) < 0).any():
             raise EvidenceError("sets must name columns in the order of the schema; sort them")
@@ -117,10 +160,9 @@ class TableEvidence:
         starts = np.concatenate([[0], np.cumsum(sizes)])
         keys = self._keys(members)
         order = np.argsort(keys)
-        values = release.values.astype(float)
         flat = np.concatenate([values[starts[i] : starts[i + 1]] for i in order])
         offsets = np.concatenate([[0], np.cumsum(sizes[order])])
-        return _Layer(keys[order], offsets, flat, np.full(len(order), release.variance))
+        return _Layer(keys[order], offsets, flat, np.full(len(order), noise))
 
     def _keys(self, members: Indices) -> Integers:
         keys = np.zeros(len(members), dtype=np.int64)
@@ -142,6 +184,31 @@ class TableEvidence:
         if layer is None or not len(sets):
             return np.zeros(len(sets), dtype=bool)
         return layer.position(self._keys(np.sort(sets, axis=1)))[1]
+
+    @cached_property
+    def _calm(self) -> TableEvidence:
+        """The same, with triples of weighed rows drawn to what pairs say (``completion.py``), and
+        less noise in these (for a stack: its mean)."""
+        if self.features is None or 3 not in self.layers:
+            return self
+        layer, sets = self.layers[3], np.array(self.members(3), dtype=np.intp)
+        values, variances = np.empty_like(layer.values), np.empty(len(sets))
+        copies = int(np.prod(self.replicas))
+        for at in completion.alike(sets, self.cardinalities, copies):
+            measured, noise = self.blocks(sets[at])
+            tables = completion.completed(self.tables, sets[at])
+            each = [
+                np.tile(np.stack([self.features[i] for i in column]), (copies, 1, 1))
+                for column in sets[at].T
+            ]
+            towards = completion.components(tables, each).reshape(measured.shape)
+            drawn, left = completion.shrunk(measured, noise, towards)
+            variances[at] = left.reshape(-1, len(at)).mean(axis=0)
+            size = int(np.prod(drawn.shape[-3:]))
+            where = layer.offsets[at][:, None] + np.arange(size)
+            values[..., where] = drawn.reshape(*drawn.shape[:-3], size)
+        calm = replace(layer, values=values, variances=variances)
+        return replace(self, layers={**self.layers, 3: calm})
 
     def blocks(self, sets: Indices) -> tuple[Floats, Floats]:
         """Components of sets of one shape, axes in the order given, and their variances.
@@ -175,7 +242,7 @@ class TableEvidence:
 
         Index 0 of an axis means that the column was summed out. Also returned: the variance of
         each subset (given by positions within the set), one number per set. ``apart`` leaves out
-        (as zero) what holds the first two columns and any other.
+        (as zero) what holds the first two columns and any other, and takes triples calmly.
         """
         size = sets.shape[1]
         shape = tuple(self.cardinalities[i] for i in sets[0])
@@ -187,7 +254,8 @@ class TableEvidence:
             for subset in combinations(range(size), order):
                 if apart and order > 2 and subset[:2] == (0, 1):
                     continue
-                values, variances[subset] = self.blocks(sets[:, subset])
+                source = self._calm if apart and order == 3 else self
+                values, variances[subset] = source.blocks(sets[:, subset])
                 inside = (slice(1, None) if i in subset else 0 for i in range(size))
                 where: tuple[Any, ...] = (..., *inside)
                 out[where] = values
@@ -204,13 +272,25 @@ class TableEvidence:
     def tables(self, sets: Indices) -> Floats:
         """Reconstructed tables of sets of one shape, axes in the order given."""
         out = self.coefficients(sets)[0]
-        for axis in range(sets.shape[1]):
-            inverse = self.inverse(sets[0, axis])
-            out = np.moveaxis(np.tensordot(out, inverse, (axis + 1, 1)), -1, axis + 1)
+        for axis in range(1, sets.shape[1] + 1):
+            moved = np.moveaxis(out, axis, 1)
+            flat = self.inverses(sets[:, axis - 1]) @ moved.reshape(*moved.shape[:2], -1)
+            out = np.moveaxis(flat.reshape(moved.shape), 1, axis)
         return out
 
-    def inverse(self, column: int) -> Floats:
-        return design_inverse(self.cardinalities[column], self.ordered[column])
+    def inverses(self, columns: Indices) -> Floats:
+        """The inverse designs of columns of one kind, which turn (total, component) into counts:
+        one that serves all, or one for each (for a stack, of each replica)."""
+        if self.features is None:
+            first = int(columns[0])
+            return design_inverse(self.cardinalities[first], self.ordered[first])[None]
+        each = np.stack([self._white_inverses[i] for i in columns])
+        return np.tile(each, (self.replicas[0], 1, 1)) if self.replicas else each
+
+    @cached_property
+    def _white_inverses(self) -> list[Floats]:
+        assert self.features is not None
+        return [np.linalg.inv(np.column_stack([np.ones(len(u)), u]).T) for u in self.features]
 
 
 def _combine(a: Floats, va: Floats, b: Floats, vb: Floats) -> tuple[Floats, Floats]:
@@ -282,5 +362,7 @@ def _sampling_roots(evidence: TableEvidence) -> list[Floats]:
         counts = np.maximum(evidence.tables(np.array([[i]]))[0], 0.0) + 1e-9
         p = counts / counts.sum()
         h = contrasts(k, ordered).astype(float)
+        if evidence.features is not None:
+            h = evidence.features[i].T
         roots.append(h @ (np.diag(np.sqrt(p)) - np.outer(p, np.sqrt(p))))
     return roots

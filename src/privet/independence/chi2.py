@@ -30,7 +30,7 @@ from scipy.special import chdtrc
 from privet.arrays import Bools, Floats, Indices, Integers
 from privet.evidence.prior import EFFECTS
 from privet.evidence.tables import TableEvidence
-from privet.independence.strata import Strata, outer, shared_noise, strata_design
+from privet.independence.strata import Strata, kronecker, outer, shared_noise, strata_design
 
 # Numbers in one block of work, so that memory stays bounded whatever the size of the tables.
 BLOCK_NUMBERS = 2_000_000
@@ -159,12 +159,6 @@ def _groups(evidence: TableEvidence, questions: Indices) -> Iterator[Indices]:
             yield members[start : start + step]
 
 
-def _kronecker(a: Floats, b: Floats) -> Floats:
-    """Tensor products of stacks of matrices."""
-    tests, m = max(len(a), len(b)), a.shape[1] * b.shape[1]
-    return (a[:, :, None, :, None] * b[:, None, :, None, :]).reshape(tests, m, m)
-
-
 def _pooled(evidence: TableEvidence, questions: Indices) -> Floats:
     return _pooled_terms(evidence, questions).test(_grain_of(evidence, questions, strata=False))
 
@@ -268,17 +262,17 @@ def _pooled_parts(
     coefficients, variances = evidence.coefficients(questions, apart=True)
     strata = Strata.of(evidence, questions, coefficients, variances)
     x, y = strata.x, strata.y
-    inverses = evidence.inverse(questions[0, 0]), evidence.inverse(questions[0, 1])
+    inverses = [evidence.inverses(questions[:, end]) for end in (0, 1)]
     pair = coefficients.reshape(*coefficients.shape[:3], -1)[..., 0]
-    table = inverses[0] @ pair @ inverses[1].T
+    table = inverses[0] @ pair @ inverses[1].transpose(0, 2, 1)
     d = (table - strata.products().sum(axis=1))[:, :-1, :-1]
     tests, m = len(d), d.shape[1] * d.shape[2]
     sampling, freedom = _sampling(strata, m)
     noise = np.zeros((1, m, m))
     if not evidence.exact:
-        noise = variances[0, 1][:, None, None] * np.kron(x.within, y.within)
-        noise += _kronecker(x.within[None], y.free.transpose(0, 2, 1) @ x.noise @ y.free)
-        noise += _kronecker(x.free.transpose(0, 2, 1) @ y.noise @ x.free, y.within[None])
+        noise = variances[0, 1][:, None, None] * kronecker(x.within, y.within)
+        noise += kronecker(x.within, y.free.transpose(0, 2, 1) @ x.noise @ y.free)
+        noise += kronecker(x.free.transpose(0, 2, 1) @ y.noise @ x.free, y.within)
         free = outer(x.free, y.free).reshape(tests, -1, m)
         noise += free.transpose(0, 2, 1) @ strata.noise @ free
     return d.reshape(tests, m), sampling, noise, freedom
@@ -294,19 +288,22 @@ def _full_terms(evidence: TableEvidence, questions: Indices) -> Terms:
     coefficients, variances = evidence.coefficients(questions)
     strata = Strata.of(evidence, questions, coefficients, variances)
     x, y, keep = strata.x, strata.y, strata.informative
-    z_inverse, factors = strata_design(evidence.kinds(questions[0, 2:]))
-    inverses = evidence.inverse(questions[0, 0]), evidence.inverse(questions[0, 1])
-    flat = coefficients.reshape(*coefficients.shape[:3], -1) @ z_inverse.T
-    table = inverses[0] @ flat.transpose(0, 3, 1, 2) @ inverses[1].T
+    z_inverse, factors = strata_design(evidence, questions[:, 2:])
+    first, second = (evidence.inverses(questions[:, end])[:, None] for end in (0, 1))
+    flat = coefficients.reshape(*coefficients.shape[:3], -1)
+    flat = flat @ z_inverse.transpose(0, 2, 1)[:, None]
+    table = first @ flat.transpose(0, 3, 1, 2) @ second.transpose(0, 1, 3, 2)
     d = (table - strata.products())[:, :, :-1, :-1]
     tests, k, m = len(d), d.shape[1], d.shape[2] * d.shape[3]
     both = shared_noise(factors, variances)((0, 1))
-    xx, yy = x.within[:, None, :, None], y.within[None, :, None, :]
-    noise = both[:, :, None, None, :, None, None] * (xx * yy)[None, None, :, :, None]
+    # axes: test, stratum, numbers of x and of y, the other stratum, its numbers of x and of y
+    xx = x.within[:, None, :, None, None, :, None]
+    yy = y.within[:, None, None, :, None, None, :]
+    noise = both[:, :, None, None, :, None, None] * (xx * yy)
     across_y = x.noise[:, :, None, :, None] * _across(y.free)
-    noise += across_y[:, :, None, :, :, None] * xx[:, :, None]
+    noise += across_y[:, :, None, :, :, None] * xx
     across_x = y.noise[:, :, None, :, None] * _across(x.free)
-    noise += across_x[:, :, :, None, :, :, None] * yy[:, :, None]
+    noise += across_x[:, :, :, None, :, :, None] * yy
     free = outer(x.free, y.free).reshape(tests, k, m)
     noise = noise.reshape(tests, k, m, k, m) + strata.noise[:, :, None, :, None] * _across(free)
     noise *= (keep[:, :, None] & keep[:, None, :])[:, :, None, :, None]

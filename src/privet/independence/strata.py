@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import reduce
 from itertools import combinations
 
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
 from privet.evidence.tables import TableEvidence
-from privet.privacy.queries.contrasts import design_inverse
 
 Variances = dict[tuple[int, ...], Floats]
 
@@ -19,33 +18,37 @@ Variances = dict[tuple[int, ...], Floats]
 FEWEST_ROWS, NOISE_DEVIATIONS = 10.0, 3.0
 
 
-@lru_cache(maxsize=4096)
 def strata_design(
-    kinds: tuple[tuple[int, bool], ...],
-) -> tuple[Floats, tuple[tuple[tuple[int, ...], Floats], ...]]:
-    """Inverse design of Z as one axis, and for each subset of Z the covariance of two strata
-    that unit noise in its component makes."""
-    inverses = [design_inverse(k, ordered) for k, ordered in kinds]
+    evidence: TableEvidence, given: Indices
+) -> tuple[Floats, list[tuple[tuple[int, ...], Floats]]]:
+    """Inverse designs of Z as one axis, and for each subset of Z the covariance of two strata
+    that unit noise in its component makes; for each question, or once for all."""
+    inverses = [evidence.inverses(column) for column in given.T]
     factors = []
-    for order in range(len(kinds) + 1):
-        for subset in combinations(range(len(kinds)), order):
+    for order in range(len(inverses) + 1):
+        for subset in combinations(range(len(inverses)), order):
             parts = [
-                b[:, 1:] @ b[:, 1:].T if i in subset else np.outer(b[:, 0], b[:, 0])
+                b[:, :, 1:] @ b[:, :, 1:].transpose(0, 2, 1)
+                if i in subset
+                else b[:, :, :1] @ b[:, :, :1].transpose(0, 2, 1)
                 for i, b in enumerate(inverses)
             ]
             factors.append((subset, _kron(parts)))
-    return _kron(inverses), tuple(factors)
+    return _kron(inverses), factors
 
 
-def _kron(matrices: list[Floats]) -> Floats:
-    out: Floats = np.ones((1, 1))
-    for matrix in matrices:
-        out = np.asarray(np.kron(out, matrix), dtype=np.float64)
-    return out
+def _kron(stacks: list[Floats]) -> Floats:
+    return reduce(kronecker, stacks, np.ones((1, 1, 1)))
+
+
+def kronecker(a: Floats, b: Floats) -> Floats:
+    """Tensor products of stacks of square matrices; one may serve for all of the other."""
+    tests, m = max(len(a), len(b)), a.shape[1] * b.shape[1]
+    return (a[:, :, None, :, None] * b[:, None, :, None, :]).reshape(tests, m, m)
 
 
 def shared_noise(
-    factors: tuple[tuple[tuple[int, ...], Floats], ...], variances: Variances
+    factors: list[tuple[tuple[int, ...], Floats]], variances: Variances
 ) -> Callable[[tuple[int, ...]], Floats]:
     """Noise covariance of two strata, for components that hold ``which`` of x and y (0 and 1)."""
 
@@ -90,10 +93,10 @@ class Strata:
         evidence: TableEvidence, questions: Indices, coefficients: Floats, variances: Variances
     ) -> Strata:
         """From the coefficients of the questions, of which those with x and y are not used."""
-        z_inverse, factors = strata_design(evidence.kinds(questions[0, 2:]))
+        z_inverse, factors = strata_design(evidence, questions[:, 2:])
         shared = shared_noise(factors, variances)
         flats = [
-            each.reshape(*each.shape[:2], -1) @ z_inverse.T
+            each.reshape(*each.shape[:2], -1) @ z_inverse.transpose(0, 2, 1)
             for each in (coefficients[:, :, 0], coefficients[:, 0])
         ]
         total, common = flats[0][:, 0], shared(())
@@ -101,8 +104,8 @@ class Strata:
         informative = total >= np.maximum(FEWEST_ROWS, NOISE_DEVIATIONS * noise)
         sides = []
         for end, flat in enumerate(flats):
-            inverse = evidence.inverse(questions[0, end])
-            margin = np.einsum("ra,taz->tzr", inverse, flat)
+            inverse = evidence.inverses(questions[:, end])
+            margin = (inverse @ flat).transpose(0, 2, 1)
             own = shared((end,))
             sides.append(_side(margin, total, noise, informative, common, own, inverse))
         return Strata(sides[0], sides[1], total, informative, common)
@@ -147,11 +150,12 @@ def _side(
     own: Floats,
     inverse: Floats,
 ) -> Side:
-    spread = _diagonal(common)[..., None] * inverse[:, 0] ** 2
-    spread = spread + _diagonal(own)[..., None] * (inverse[:, 1:] ** 2).sum(axis=1)
+    spread = _diagonal(common)[..., None] * inverse[:, None, :, 0] ** 2
+    spread = spread + _diagonal(own)[..., None] * (inverse[..., 1:] ** 2).sum(axis=2)[:, None]
     shares = _shares(margin, total, noise, informative, np.sqrt(spread))
-    free = inverse[:-1, 0] - shares[..., :-1]
-    return Side(margin, shares, free, inverse[:-1, 1:] @ inverse[:-1, 1:].T, own)
+    free = inverse[:, None, :-1, 0] - shares[..., :-1]
+    rest = inverse[:, :-1, 1:]
+    return Side(margin, shares, free, rest @ rest.transpose(0, 2, 1), own)
 
 
 def _shares(

@@ -67,7 +67,7 @@ def product(source: Source, search: Search) -> Method:
         alpha=source.alpha,
         plan=source.plan,
         graph=search.graph,
-        uses=uses,
+        uses=uses | source.uses,
     )
 
 

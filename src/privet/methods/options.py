@@ -67,6 +67,13 @@ class Settings:
         metavar="W",
         group=SEARCH,
     )
+    features: str = name(
+        "auto",
+        "auto, or contrasts, so that no rows are weighed (tables)",
+        like="contrasts",
+        metavar="NAME",
+        group=SEARCH,
+    )
     orient_pairs: float | None = number(
         None,
         f"spend this share of the budget ({PAIRS:g}) on directions of undirected edges between "

@@ -11,6 +11,7 @@ from privet.evidence.whole_table import is_whole
 from privet.graph.graph import Graph
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.tables import Components
+from privet.privacy.queries.white import White
 from privet.results.saved import Saved
 
 VERSION = 1
@@ -110,7 +111,7 @@ def _sites(saved: Saved) -> Iterator[Site]:
 
 def _triples(saved: Saved, releases: Sequence[Release]) -> Iterator[tuple[str, ...]]:
     for release in releases:
-        if isinstance(release.query, Components):
+        if isinstance(release.query, Components | White):
             yield from (members for members in release.query.sets if len(members) == TRIPLE)
         elif is_whole(release, saved.schema):
             yield from combinations(saved.schema.names, TRIPLE)

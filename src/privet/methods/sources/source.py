@@ -30,7 +30,7 @@ class Source:
     search: the same function for searches that can share one measurement. ``kind`` says which
     scores there are; ``scores`` is False where the search has no choice of them. ``delta`` is
     the best one, of which a run that names none gets the promise; ``plan`` says which effects
-    will show, from public facts."""
+    will show, from public facts; ``uses`` are its own special options."""
 
     prefix: str
     phrase: str
@@ -48,6 +48,7 @@ class Source:
     delta: Callable[[Schema, Number], float] = usual_delta
     alpha: Callable[[int], float] = default_level
     plan: Lines | None = None
+    uses: frozenset[str] = frozenset()
 
 
 def by_site(releases: Sequence[Release]) -> list[tuple[Release, ...]]:

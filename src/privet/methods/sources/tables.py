@@ -1,18 +1,19 @@
 """Interactions of pairs and of the triples that matter: what the table methods measure.
 
-Half of the budget measures the number of rows, all columns and all pairs. A first look at
-these (free) says which triples matter: two neighbours of a column, three neighbours of one
-column, and a removed pair with the column that explained it. The other half measures these
-triples and, once more, the columns and pairs in them. Everything after that is free.
+A twentieth of the budget measures the number of rows and all columns, half of the rest all pairs. A
+first look at these (free) says which triples matter: two neighbours of a column, three neighbours
+of one column, and a removed pair with the column that explained it. What is left measures these
+triples and, once more, the columns and pairs in them. Everything after that is free. Pairs and
+triples are measured in white features (``white.py``) where these tell more than contrasts.
 
 With delta = 0 noise is Laplace's, of which many small questions need much. Then the table of all
 columns is measured once in their place, if it is small enough to be quieter.
 
 Privacy. Each release is Gaussian (or Laplace) noise on exact integers with the sensitivity of
-``privacy.queries.tables.Components``, or of ``privacy.queries.tables.Tables`` for one table; which
-triples are asked for is a function of the first releases and public facts. So the run is an
-adaptive composition of at most the run's budget, which the ledger's filter enforces
-(``proofs/filter.md``).
+``privacy.queries.tables.Components``, ``privacy.queries.white.White`` or, for one table,
+``privacy.queries.tables.Tables``; which triples are asked for is a function of the first releases
+and public facts. So the run is an adaptive composition of at most the run's budget, which the
+ledger's filter enforces (``proofs/filter.md``).
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from privet.methods.basis import Basis, on_tests
 from privet.methods.method import USUAL_DELTA
 from privet.methods.options import Settings
 from privet.methods.search import Search
+from privet.methods.sources import white
 from privet.methods.sources.source import ALL_KINDS, TESTS_AND_SCORES, Source, by_site
 from privet.privacy.ledger.conversion import Number
 from privet.privacy.queries.base import Release
@@ -52,8 +54,11 @@ MOST_COLUMNS = 400
 MOST_LEVELS = 32
 # A Bayes factor may miss its bar by this factor and still earn the pair a second look.
 LENIENCE = 10.0
-# First half: pairs; second half: triples.
+# With Gaussian noise, columns come first: they tell which features the rest is measured in.
+MARGINS = Fraction(1, 20)
+# First half of what is left: pairs; second half: triples.
 FIRST_SHARE = Fraction(1, 2)
+FEATURES = ("auto", "contrasts")
 
 
 def check(schema: Schema, settings: Settings) -> None:
@@ -62,6 +67,11 @@ def check(schema: Schema, settings: Settings) -> None:
             f"--max-order is {settings.max_order}; interactions of three columns are measured, "
             f"which serve separators of 0, 1 or 2 columns. {_dearer(schema, settings.max_order)}; "
             "use 0, 1 or 2"
+        )
+    if settings.features not in FEATURES:
+        raise MethodError(
+            f"there are no features {settings.features!r}; choose auto, or contrasts, in which no "
+            "rows are weighed"
         )
     check_size(schema)
 
@@ -106,17 +116,26 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     schema = curator.schema
     if curator.pure and whole_is_quieter(schema):
         return measure_whole(curator, settings)
-    size = len(schema.columns)
-    settings.on_step("measuring all pairs", 0.0)
-    small = [*combinations(range(size), 1), *combinations(range(size), 2)]
-    first = small if schema.rows_are_public else [(), *small]
-    releases = _release(curator, first, FIRST_SHARE)
+    size, left = len(schema.columns), Fraction(1)
+    rows: list[tuple[int, ...]] = [] if schema.rows_are_public else [()]
+    margins: tuple[Release, ...] = ()
+    if curator.private and not curator.pure:
+        settings.on_step("measuring all columns", 0.0)
+        margins = _release(curator, [*rows, *combinations(range(size), 1)], MARGINS)
+        if settings.features == "auto":
+            found = white.measure(curator, settings, margins, _interesting)
+            if found is not None:
+                return found
+        left -= MARGINS
+    settings.on_step("measuring all pairs", 0.1)
+    small = [*rows, *combinations(range(size), 1), *combinations(range(size), 2)]
+    releases = margins + _release(curator, small, left * FIRST_SHARE)
     settings.on_step("choosing triples", 0.2)
     wanted = _interesting(schema, releases)
     if releases[0].variance == 0:  # without privacy nothing is gained by measuring twice
         wanted = [members for members in wanted if len(members) > 2]
     settings.on_step("measuring triples", 0.3)
-    return releases + _release(curator, wanted, 1 - FIRST_SHARE)
+    return releases + _release(curator, wanted, left * (1 - FIRST_SHARE))
 
 
 def measure_whole(curator: Curator, settings: Settings) -> tuple[Release, ...]:
@@ -233,4 +252,5 @@ SOURCE = Source(
     cite="residual basis of Xiao, He, Zhang, Kifer 2023",
     delta=delta,
     plan=table_lines,
+    uses=frozenset({"features"}),
 )

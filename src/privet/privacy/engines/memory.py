@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.arrays import Floats, Integers
+from privet.arrays import Floats, Integers, Weight
 from privet.errors import SchemaError
 from privet.privacy.engines.work import BLOCK_ROWS, Add, add_counts, sampled, stacked
 from privet.schema.model import Schema
@@ -53,9 +53,13 @@ class MemoryRows:
     """
 
     def __init__(
-        self, schema: Schema, load_codes: Callable[[], Codes], load_numbers: Callable[[], Numbers]
+        self,
+        schema: Schema,
+        load_codes: Callable[[], Codes],
+        load_numbers: Callable[[], Numbers],
+        weights: NDArray[np.uint8] | None = None,
     ) -> None:
-        self._schema = schema
+        self._schema, self._weights = schema, weights
         self._load_codes = load_codes
         self._load_numbers = load_numbers
         self._numbers: Numbers | Codes | None = None
@@ -90,6 +94,13 @@ class MemoryRows:
 
         return MemoryRows(self._schema, codes, no_numbers)
 
+    def weighed(self, columns: tuple[str, ...], weight: Weight) -> MemoryRows:
+        parts = [
+            weight({name: self._codes[name][start : start + BLOCK_ROWS] for name in columns})
+            for start in range(0, max(self._length, 1), BLOCK_ROWS)
+        ]
+        return MemoryRows(self._schema, lambda: self._codes, no_numbers, np.concatenate(parts))
+
     def counts(self, columns: tuple[str, ...]) -> Integers:
         """Contingency table with one axis per column, in the order given."""
         if not columns or len(set(columns)) < len(columns):
@@ -106,12 +117,15 @@ class MemoryRows:
 
     def _count(self, columns: tuple[str, ...]) -> Integers:
         shape = tuple(self._schema.column(name).cardinality for name in columns)
+        weights = self._weights
         if not columns:
-            return np.array(self._length, dtype=np.int64)
+            rows = self._length if weights is None else int(weights.sum(dtype=np.int64))
+            return np.array(rows, dtype=np.int64)
         total = np.zeros(prod(shape), dtype=np.int64)
         for start in range(0, self._length, BLOCK_ROWS):
             part = {name: self._codes[name][start : start + BLOCK_ROWS] for name in columns}
-            add_counts(total, part, columns, shape)
+            weight = None if weights is None else weights[start : start + BLOCK_ROWS]
+            add_counts(total, part, columns, shape, weight)
         return total.reshape(shape)
 
     def table_batch(self, sets: Sequence[tuple[str, ...]]) -> list[Integers]:

@@ -13,7 +13,7 @@ from math import comb, prod
 
 import numpy as np
 
-from privet.arrays import Floats, Integers
+from privet.arrays import Floats, Integers, Weight
 from privet.privacy.engines.memory import Block, MemoryRows, grown, no_numbers, plan
 from privet.privacy.engines.work import Add, Columns, Parts, Sum, Tally, joined, stacked
 from privet.schema.model import Schema
@@ -31,8 +31,11 @@ class StreamedRows:
     """The rows of a table in parts. Nothing is kept but tables, and numbers for those few
     questions that need the rows themselves."""
 
-    def __init__(self, schema: Schema, parts: Parts) -> None:
+    def __init__(
+        self, schema: Schema, parts: Parts, weighed: Names = (), weight: Weight | None = None
+    ) -> None:
         self._schema, self._parts = schema, parts
+        self._weighed, self._weight = weighed, weight
         self._known: dict[frozenset[str], Block] = {}
         self._blocks: list[Block] = []
         self._cells = 0  # of these
@@ -51,6 +54,10 @@ class StreamedRows:
         return MemoryRows(
             self._schema, lambda: joined(self._parts.read(names, False, keep), names), no_numbers
         )
+
+    def weighed(self, columns: Names, weight: Weight) -> StreamedRows:
+        """The same rows, each with its weight, which is found anew where the row is."""
+        return StreamedRows(self._schema, self._parts, columns, weight)
 
     def counts(self, columns: Names) -> Integers:
         """Contingency table with one axis per column, in the order given."""
@@ -104,6 +111,8 @@ class StreamedRows:
         """What a pass counts: what is lacking, and what else is worth it."""
         names = self._schema.names
         lacking = [tuple(name for name in names if name in members) for members in asked]
+        if self._weight is not None:  # these rows answer one question
+            return self._plan([*lacking, names[:1]])
         if not self._blocks and prod(self._shape(names)) <= WHOLE_CELLS:
             return [names]
         order = max(len(members) for members in lacking)
@@ -131,7 +140,7 @@ class StreamedRows:
 
     def _count(self, blocks: list[Names]) -> None:
         shapes = tuple(map(self._shape, blocks))
-        totals = self._parts.fold(Tally(tuple(blocks), shapes))
+        totals = self._parts.fold(Tally(tuple(blocks), shapes, self._weighed, self._weight))
         self._cells += self._size(blocks)
         self._blocks = [
             *(Block(*each) for each in zip(blocks, _shaped(totals, shapes), strict=True)),

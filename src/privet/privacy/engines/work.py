@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.arrays import Floats, Integers
+from privet.arrays import Floats, Integers, Weight
 
 Columns = Mapping[str, NDArray[Any]]  # some rows: the codes or the numbers of each column
 Add = Callable[[Integers, Floats], None]  # adds what some rows give to a total
@@ -54,15 +54,19 @@ class Parts(Protocol):
 
 @dataclass(frozen=True)
 class Tally:
-    """The tables of some column sets."""
+    """The tables of some column sets. Each row counts once, or as often as ``weight`` says, which
+    looks at its codes in the columns ``weighed``."""
 
     sets: tuple[tuple[str, ...], ...]
     shapes: tuple[tuple[int, ...], ...]
+    weighed: tuple[str, ...] = ()
+    weight: Weight | None = None
     numbers: ClassVar[bool] = False
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for members in self.sets for name in members))
+        names = (name for members in self.sets for name in members)
+        return tuple(dict.fromkeys((*names, *self.weighed)))
 
     def start(self) -> list[Integers]:
         return [np.zeros(prod(shape), dtype=np.int64) for shape in self.shapes]
@@ -71,8 +75,11 @@ class Tally:
         rows = len(next(iter(part.values())))
         for start in range(0, rows, BLOCK_ROWS):
             block = {name: codes[start : start + BLOCK_ROWS] for name, codes in part.items()}
+            weights = None
+            if self.weight is not None:
+                weights = self.weight({name: block[name] for name in self.weighed})
             for members, shape, total in zip(self.sets, self.shapes, totals, strict=True):
-                add_counts(total, block, members, shape)
+                add_counts(total, block, members, shape, weights)
 
 
 @dataclass(frozen=True)
@@ -118,7 +125,11 @@ def sampled(part: Columns, keep: int) -> dict[str, NDArray[Any]]:
 
 
 def add_counts(
-    total: Integers, block: Columns, members: tuple[str, ...], shape: tuple[int, ...]
+    total: Integers,
+    block: Columns,
+    members: tuple[str, ...],
+    shape: tuple[int, ...],
+    weights: NDArray[np.uint8] | None = None,
 ) -> None:
     """Counts some rows into the table of a column set, whose cells lie in a line."""
     kind = np.dtype(np.uint16 if total.size <= 1 << 16 else np.int64)
@@ -126,7 +137,9 @@ def add_counts(
     for name, levels in zip(members[1:], shape[1:], strict=True):
         key *= kind.type(levels)
         key += block[name]
-    if total.size <= SPARSE:
+    if total.size > SPARSE:
+        np.add.at(total, key, 1 if weights is None else weights)
+    elif weights is None:
         total += np.bincount(key, minlength=total.size)
-    else:
-        np.add.at(total, key, 1)
+    else:  # sums of whole numbers in floating point, exact below 2^53
+        total += np.bincount(key, weights, minlength=total.size).astype(np.int64)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
 
-from privet.arrays import Floats, Integers
+from privet.arrays import Floats, Integers, Weight
 from privet.errors import MethodError
 from privet.privacy.queries.codec import decoded, encoded
 from privet.schema.model import Adjacency, Schema
@@ -40,6 +40,10 @@ class Rows(Protocol):
 
     def numbers(self, columns: tuple[str, ...]) -> Iterator[Floats]:
         """The blocks themselves, for what is no sum over rows; all are fetched."""
+
+    def weighed(self, columns: tuple[str, ...], weight: Weight) -> Rows:
+        """The same rows for tables, in which each counts as often as its weight says. It is a
+        function of the row's own codes in these columns."""
 
 
 class Query(Protocol):

@@ -1,0 +1,164 @@
+"""White features and the clips of rows, planned from what stage 0 has told.
+
+Everything here is a function of released margins and public facts. Rows are made up from the
+released shares, as if columns were independent, to foresee how many would be weighed down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from privet.arrays import Floats
+from privet.evidence.tables import TableEvidence
+from privet.privacy.queries.contrasts import GRID as CONTRAST_GRID
+from privet.privacy.queries.contrasts import contrasts
+from privet.privacy.queries.tables import Components
+from privet.privacy.queries.white import (
+    GRID,
+    LARGEST_RADIUS,
+    WEIGHT,
+    Clip,
+    Levels,
+    squared_lengths,
+)
+from privet.schema.model import Schema
+
+RAREST, DEVIATIONS = 0.02, 2.0  # a share is not believed below this, or below its noise
+MADE_UP = 4000  # rows from which lengths are foreseen
+# Of a triple's component, compared with a pair's: where a pair tells little, a triple tells nothing
+# that its pairs do not.
+TRIPLE_PRICE, LOW_PRICE, LITTLE = 0.3, 0.1, 10_000
+MOST_CUT = 0.1  # share of the rows that a later clip may touch at most
+# Squared radii, as multiples of the mean squared length of a row, among which a clip is chosen.
+RADII = (0.1, 0.2, 0.35, 0.6, 1.0, 1.7, 3.0)
+
+Sets = Sequence[tuple[int, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """Features of all columns, and rows that might be: the squared length of each in each
+    column, in units of GRID²."""
+
+    names: tuple[str, ...]
+    features: tuple[Levels, ...]
+    rows: float
+    lengths: Floats  # (columns, made-up rows)
+
+    @staticmethod
+    def of(names: tuple[str, ...], shares: Sequence[Floats], rows: float) -> Design:
+        """From the shares of each column's levels."""
+        rng = np.random.default_rng(0)  # of made-up rows, the same for everybody
+        features = tuple(_features(each) for each in shares)
+        lengths = [
+            (np.array(levels, dtype=float).reshape(len(levels), -1) ** 2).sum(axis=1) / GRID**2
+            for levels in features
+        ]
+        made_up = [
+            each[rng.choice(len(each), size=MADE_UP, p=share)]
+            for each, share in zip(lengths, shares, strict=True)
+        ]
+        return Design(names=names, features=features, rows=rows, lengths=np.stack(made_up))
+
+    def first_clip(self, sets: Sets, budget: float) -> Clip:
+        """The clip of the run, of a question about these sets: the one that promises most for this
+        budget (rho), by the rows that it leaves and the noise that it needs."""
+        squared = self._squared(sets)
+        squares = [radius * float(squared.mean()) for radius in RADII]
+        best = max(squares, key=lambda square: self._worth(squared, square, budget))
+        return self._clip(sets, best)
+
+    def second_clip(self, sets: Sets, budget: float, first: Clip) -> Clip:
+        """The rows that the first clip left should be left: else these would be other rows. So it
+        touches fewer of them than their noise would hide."""
+        worth = self.worth(first, budget)
+        price = TRIPLE_PRICE if worth >= LITTLE else LOW_PRICE
+        spared = 1 - min(1 / np.sqrt(worth), MOST_CUT)
+        kept = np.minimum(1.0, self._square(first) / self._squared(self._places(first)))
+        return self._clip(
+            sets, float(np.quantile(kept * self._squared(sets, price), spared)), price
+        )
+
+    def worth(self, clip: Clip, budget: float) -> float:
+        """How many rows without noise would tell as much of a pair, after a clip."""
+        return self._worth(self._squared(self._places(clip)), self._square(clip), budget)
+
+    def _worth(self, squared: Floats, square: float, budget: float) -> float:
+        rows = self.rows * float(np.sqrt(np.minimum(1.0, square / squared)).mean())
+        return rows / (1 + square / (2 * budget) / rows)
+
+    def _squared(self, sets: Sets, price: float = TRIPLE_PRICE) -> Floats:
+        """Squared lengths of the made-up rows, pairs having price 1."""
+        return np.maximum(squared_lengths(self.lengths, sets, (1.0, 1.0, 1.0, price)), 1e-12)
+
+    def _clip(self, sets: Sets, square: float, price: float = TRIPLE_PRICE) -> Clip:
+        """In whole numbers: a component of n columns has GRID^n in its unit."""
+        largest = max(map(len, sets))
+        top = GRID**largest / (np.sqrt(price) if largest > 2 else 1.0)
+        multipliers = [round(top / GRID**order) for order in range(3)] + [1] * (largest - 2)
+        radius = int(WEIGHT * top * np.sqrt(square))
+        return Clip(
+            sets=tuple(tuple(self.names[i] for i in members) for members in sets),
+            multipliers=tuple(multipliers),
+            radius=min(max(radius, 1), LARGEST_RADIUS),
+        )
+
+    @staticmethod
+    def _square(clip: Clip) -> float:
+        """The squared radius, in the unit of pairs."""
+        return (clip.radius / (WEIGHT * clip.multipliers[2] * GRID**2)) ** 2
+
+    def _places(self, clip: Clip) -> Sets:
+        place = {name: i for i, name in enumerate(self.names)}
+        return [tuple(place[name] for name in members) for members in clip.sets]
+
+
+def contrast_worth(
+    schema: Schema, shares: Sequence[Floats], rows: float, budget: float
+) -> list[float]:
+    """The same for each pair in contrasts: their noise meets the smallest directions of sampling
+    noise, which rare levels have."""
+    spreads = []
+    for column, p in zip(schema.columns, shares, strict=True):
+        h = contrasts(column.cardinality, column.ordered) / CONTRAST_GRID
+        values = np.linalg.eigvalsh(h @ (np.diag(p) - np.outer(p, p)) @ h.T)
+        spreads.append(float(np.exp(np.log(np.maximum(values, 1e-12)).mean())))
+    families = [Components(tuple(combinations(schema.names, order))) for order in range(3)]
+    price = sum(
+        family.l2_squared(schema) / CONTRAST_GRID ** (2 * order)
+        for order, family in enumerate(families)
+    )
+    noise = price / (2 * budget)
+    return [1 / (1 / rows + noise / (rows**2 * a * b)) for a, b in combinations(spreads, 2)]
+
+
+def released_shares(margins: TableEvidence) -> list[Floats]:
+    """Of the levels of all columns, from released margins; none is believed below its noise."""
+    rows, out = max(float(margins.rows), 1.0), []
+    for column in range(len(margins.names)):
+        table = margins.tables(np.array([[column]]))[0]
+        variance = float(margins.layers[1].variances[column])
+        inverse = margins.inverses(np.array([column]))[0]
+        noise = float(np.sqrt(variance * (inverse[:, 1:] ** 2).sum(axis=1).max())) / rows
+        raised = np.maximum(table / rows, max(RAREST, DEVIATIONS * noise))
+        out.append(np.asarray(raised / raised.sum()))
+    return out
+
+
+def _features(shares: Floats) -> Levels:
+    """Whole numbers, of each level: centred and (nearly) of covariance GRID² under these shares.
+
+    They are columns of (I - 1 p') diag(p)^(-1/2) Q, Q a reflection that has sqrt(p) as its last
+    column. That they are rounded costs nothing: the design is inverted as it is.
+    """
+    root = np.sqrt(shares)
+    mirror = root.copy()
+    mirror[-1] -= 1.0
+    size = float(mirror @ mirror)
+    turned = np.eye(len(root)) - (2 / size * np.outer(mirror, mirror) if size > 1e-12 else 0.0)
+    white = (np.eye(len(root)) - shares) @ (turned[:, :-1] / root[:, None])
+    return tuple(tuple(int(x) for x in level) for level in np.rint(GRID * white))

@@ -1,0 +1,185 @@
+"""Components of tables in white features, of rows that are weighed so that none is too long.
+
+Contrasts (``tables.py``) have the same noise in every cell, whatever the margins, and their price
+is that of the worst row, which every row is. White features are centred and have variance 1 under
+shares that were released before: a row of common levels is short in them, and only rows with many
+rare levels are long. These are weighed down, all components of a row at once, so that the length of
+*every* row is at most ``radius``. That is the sensitivity, whatever the data are.
+
+What is measured are the components of the table of weighed rows. Margins and pairs must describe
+the same rows, so the weight of a row is fixed for a whole run; a later question may clip it once
+more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.arrays import Floats, Integers
+from privet.errors import SchemaError
+from privet.privacy.queries.base import Query, Rows, codec, records_changed
+from privet.privacy.queries.wide import narrowed, widened
+from privet.schema.model import Schema
+
+GRID = 32  # a feature of length 1
+WEIGHT = 64  # of a row that is not weighed down
+LARGEST_SET = 3
+LARGEST_RADIUS = 1 << 31  # so that sums over 2^31 rows stay within 64 bits
+LARGEST_FEATURE = 1 << 20  # so that squares of features are exact in floating point
+MOST_SETS = 1 << 22  # so that sums over sets are right but for half of the slack
+SLACK = 1e-9  # relative, above what floating point can lose in a sum of positive numbers
+
+Levels = tuple[tuple[int, ...], ...]  # the features of each level of a column
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Sets of columns, and how long a row may be in their components. The component of a set of
+    n columns is multiplied by ``multipliers[n]``, so that one noise serves all."""
+
+    sets: tuple[tuple[str, ...], ...]
+    multipliers: tuple[int, ...]
+    radius: int
+
+
+@codec("White", evidence="tables")
+@dataclass(frozen=True)
+class White(Query):
+    """Components of weighed rows, for the sets of the last clip.
+
+    A row with codes x has in set A the feature vector ⊗_{i∈A} U_i[x_i], of squared length
+    ∏ |U_i[x_i]|². Its weight starts at WEIGHT; each clip, in turn, lowers it to the largest whole
+    number w with w² Σ_A m_A² ∏ |U_i[x_i]|² <= radius². The answer is Σ_rows w m_A ⊗ U_i[x_i].
+
+    Sensitivity (``proofs/white.md``). A row moves the answer by a vector of length at most
+    ``radius`` of the last clip. Add-remove: radius². Replace-one: (2 radius)². Features, sets and
+    radii are parts of the query: they come from earlier releases and public facts.
+    """
+
+    additive = True
+
+    columns: tuple[str, ...]
+    features: tuple[Levels, ...]
+    clips: tuple[Clip, ...]
+
+    def __str__(self) -> str:
+        return f"{len(self.sets)} components of weighed rows"
+
+    @property
+    def sets(self) -> tuple[tuple[str, ...], ...]:
+        return self.clips[-1].sets
+
+    @property
+    def multipliers(self) -> tuple[int, ...]:
+        return self.clips[-1].multipliers
+
+    def check(self, schema: Schema) -> None:
+        if self.columns != schema.names or len(self.features) != len(self.columns):
+            raise SchemaError(
+                "weighed components need features of every column, in the order of the schema"
+            )
+        for name, levels in zip(self.columns, self.features, strict=True):
+            _check_features(name, levels, schema.column(name).cardinality)
+        if not self.clips:
+            raise SchemaError("weighed components need a clip, which bounds what a row can add")
+        for clip in self.clips:
+            self._check_clip(clip)
+
+    def _check_clip(self, clip: Clip) -> None:
+        if not 0 < clip.radius <= LARGEST_RADIUS:
+            raise SchemaError(
+                f"the radius {clip.radius} of weighed components must lie between 1 and "
+                f"{LARGEST_RADIUS}, so that sums stay within 64 bits; ask for fewer sets"
+            )
+        orders = {len(members) for members in clip.sets}
+        if not orders or max(orders) > LARGEST_SET or len(clip.multipliers) <= max(orders):
+            raise SchemaError(
+                f"weighed components are of 0 to {LARGEST_SET} columns, with a multiplier for each "
+                "number of columns"
+            )
+        if any(not 0 < multiplier <= LARGEST_RADIUS for multiplier in clip.multipliers):
+            raise SchemaError(
+                f"multipliers of weighed components are whole numbers from 1 to {LARGEST_RADIUS}"
+            )
+        known = set(self.columns)
+        if any(not set(s) <= known or len(set(s)) != len(s) for s in clip.sets):
+            raise SchemaError("weighed components name columns of the schema, each once in a set")
+        if len(set(clip.sets)) != len(clip.sets) or len(clip.sets) > MOST_SETS:
+            raise SchemaError(f"weighed components name each set once, and at most {MOST_SETS}")
+
+    def size(self, schema: Schema) -> int:
+        return sum(prod(schema.column(n).cardinality - 1 for n in members) for members in self.sets)
+
+    def linf(self, schema: Schema) -> int:
+        return records_changed(schema) * self.clips[-1].radius * schema.rows_per_person
+
+    def l2_squared(self, schema: Schema) -> int:
+        return self.linf(schema) ** 2
+
+    def evaluate(self, rows: Rows, schema: Schema) -> Integers:
+        weighed = rows.weighed(self.columns, self.weights)
+        levels = dict(zip(self.columns, self.features, strict=True))
+        parts = []
+        for members, table in zip(self.sets, weighed.table_batch(self.sets), strict=True):
+            table = widened(table, schema)
+            for axis, name in enumerate(members):
+                u = np.array(levels[name], dtype=np.int64).reshape(len(levels[name]), -1)
+                table = np.moveaxis(np.tensordot(u, table, axes=(0, axis)), 0, axis)
+            parts.append(narrowed(self.multipliers[len(members)] * table.reshape(-1)))
+        return np.concatenate(parts)
+
+    def weights(self, codes: Mapping[str, NDArray[np.unsignedinteger[Any]]]) -> NDArray[np.uint8]:
+        """The weight of each of some rows, a function of that row alone."""
+        place = {name: i for i, name in enumerate(self.columns)}
+        lengths = np.stack(
+            [
+                (np.array(u, dtype=np.int64) ** 2).sum(axis=1).astype(float)[codes[name]]
+                for name, u in zip(self.columns, self.features, strict=True)
+            ]
+        )
+        weight = np.full(lengths.shape[1], float(WEIGHT))
+        for clip in self.clips:
+            sets = [tuple(place[name] for name in members) for members in clip.sets]
+            squared = squared_lengths(lengths, sets, [float(m) ** 2 for m in clip.multipliers])
+            # rounded so that weight * sqrt(squared) <= radius, whatever floating point does
+            most = clip.radius * (1 - SLACK) / np.sqrt(np.maximum(squared * (1 + SLACK), 1e-300))
+            weight = np.minimum(weight, np.floor(most))
+        return weight.astype(np.uint8)
+
+
+def squared_lengths(
+    lengths: Floats, sets: Sequence[tuple[int, ...]], prices: Sequence[float]
+) -> Floats:
+    """Of each row, Σ_A price ∏_{i∈A} lengths[i, row], the price that of the number of columns in A.
+
+    Sets that differ in their last column only are worked out together. Nothing is taken off: all
+    that floating point can lose is a share of the sum.
+    """
+    lasts: dict[tuple[int, ...], list[int]] = {}
+    for members in sets:
+        if members:
+            lasts.setdefault(members[:-1], []).append(members[-1])
+    out = np.full(lengths.shape[1], prices[0] if () in sets else 0.0)
+    for prefix, last in lasts.items():
+        total = lengths[last].sum(axis=0)
+        for i in prefix:
+            total *= lengths[i]
+        out += prices[len(prefix) + 1] * total
+    return out
+
+
+def _check_features(name: str, levels: Levels, k: int) -> None:
+    if len(levels) != k or any(len(level) != k - 1 for level in levels):
+        raise SchemaError(f"column {name!r} has {k} levels, so each has {k - 1} features")
+    if any(abs(feature) > LARGEST_FEATURE for level in levels for feature in level):
+        raise SchemaError(
+            f"a feature of column {name!r} is larger than {LARGEST_FEATURE}; use smaller ones"
+        )
+    if np.linalg.matrix_rank(np.column_stack([np.ones(k), np.array(levels)])) < k:
+        raise SchemaError(f"the features of column {name!r} do not tell its levels apart")

@@ -1,0 +1,114 @@
+"""The plan of white features, and triples that are drawn to their pairs."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privet
+from privet.arrays import Floats
+from privet.evidence import completion
+from privet.evidence.white import RADII, Design
+from privet.privacy.queries.tables import Components
+from privet.privacy.queries.white import GRID, White
+from privet.schema.model import Column, Schema
+
+NAMES = ("a", "b", "c", "d")
+SMALL = [s for order in range(3) for s in combinations(range(4), order)]
+UNEVEN = [np.array([0.9, 0.06, 0.04]), np.array([0.97, 0.03]), np.array([0.5, 0.5])]
+
+
+def design(shares: list[Floats]) -> Design:
+    return Design.of(NAMES, shares, 10_000.0)
+
+
+def test_features_are_centred_and_white() -> None:
+    for share, levels in zip(UNEVEN, design([*UNEVEN, UNEVEN[0]]).features, strict=False):
+        u = np.array(levels).reshape(len(share), -1) / GRID
+        spread = u.T @ (share[:, None] * u)
+        assert np.abs(share @ u).max() < 0.02  # rounded to 1/GRID
+        assert spread == pytest.approx(np.eye(len(share) - 1), abs=0.1)
+
+
+def test_the_first_clip_promises_most() -> None:
+    made = design([UNEVEN[1]] * 4)
+    for budget in (1e-4, 1e-2, 1.0):
+        best = made.worth(made.first_clip(SMALL, budget), budget)
+        squared = made._squared(SMALL)
+        others = [made._clip(SMALL, radius * float(squared.mean())) for radius in RADII]
+        assert best == max(made.worth(other, budget) for other in others)
+
+
+def test_more_budget_cuts_fewer_rows() -> None:
+    made = design([UNEVEN[1]] * 4)
+    radii = [made.first_clip(SMALL, budget).radius for budget in (1e-5, 1e-3, 1e-1)]
+    assert radii == sorted(radii) and radii[0] < radii[-1]
+
+
+def test_triples_cost_less_where_pairs_tell_little() -> None:
+    made, sets = Design.of(NAMES, UNEVEN[:1] * 4, 1e6), [*SMALL, (0, 1, 2)]
+    prices = []
+    for budget in (1e-10, 10.0):
+        clip = made.second_clip(sets, budget, made.first_clip(SMALL, budget))
+        prices.append((GRID * clip.multipliers[3] / clip.multipliers[2]) ** 2)
+    assert prices == pytest.approx([0.1, 0.3], rel=0.02)
+
+
+def table(rare: float, rows: int = 20_000) -> tuple[dict[str, Any], Schema]:
+    rng = np.random.default_rng(1)
+    columns = {name: np.where(rng.random(rows) < rare, "y", "n") for name in NAMES}
+    kinds = [Column(name=n, kind="categorical", levels=("n", "y")) for n in NAMES]
+    return columns, Schema(name="t", columns=tuple(kinds))
+
+
+@pytest.mark.parametrize(
+    ("rare", "features", "weighed"),
+    [(0.03, "auto", True), (0.5, "auto", False), (0.03, "contrasts", False)],
+)
+def test_rows_are_weighed_where_levels_are_rare(rare: float, features: str, weighed: bool) -> None:
+    rows, schema = table(rare)
+    options: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "ledger": ":memory:"}
+    found = privet.discover(rows, schema, features=features, **options)
+    kinds = {type(release.query) for release in found.evidence.releases}
+    assert kinds == ({Components, White} if weighed else {Components})
+
+
+def test_features_are_checked_before_anything_is_spent() -> None:
+    rows, schema = table(0.5, 100)
+    with pytest.raises(privet.PrivetError, match="no features 'wite'; choose auto"):
+        privet.discover(rows, schema, epsilon=1, ledger=":memory:", features="wite")
+    found = privet.discover(rows, schema, epsilon=1, delta=1e-6, ledger=":memory:")
+    with pytest.raises(privet.PrivetError, match="given together with evidence"):
+        privet.discover(evidence=found.evidence, features="contrasts")
+
+
+def test_a_shrunk_triple_has_the_mean_and_variance_of_its_posterior() -> None:
+    """Interactions from N(0, t²) and noise from N(0, s²), 4,000 numbers each: the posterior mean
+    is t² / (t² + s²) of what was measured, and its error has t² s² / (t² + s²). Both within 10%,
+    six standard errors."""
+    rng, shape = np.random.default_rng(2), (3, 16, 16, 16)
+    own = rng.normal(size=shape) * np.array([0.0, 1.0, 3.0])[:, None, None, None]
+    measured = 5.0 + own + rng.normal(size=shape)
+    drawn, left = completion.shrunk(measured, np.ones(3), np.full(shape, 5.0))
+    error = ((drawn - 5.0 - own) ** 2).mean(axis=(1, 2, 3))
+    assert left == pytest.approx([0.0, 0.5, 0.9], abs=0.1)
+    assert error == pytest.approx([0.0, 0.5, 0.9], abs=0.1)
+
+
+def test_completion_keeps_the_pairs_and_adds_nothing() -> None:
+    rng = np.random.default_rng(3)
+    x, y, z = (rng.dirichlet(np.ones(3), size=2) for _ in range(3))
+    share = np.array([0.4, 0.6])  # a hidden column with two levels makes all three dependent
+    full = 1000 * np.einsum("h,hx,hy,hz->xyz", share, x, y, z)
+    sums = {(0, 1): full.sum(2), (0, 2): full.sum(1), (1, 2): full.sum(0)}
+    made = completion.completed(
+        lambda sets: sums[tuple(sets[0].tolist())][None], np.array([[0, 1, 2]])
+    )[0]
+    for axis, pair in ((2, (0, 1)), (1, (0, 2)), (0, (1, 2))):
+        assert made.sum(axis=axis) == pytest.approx(sums[pair], rel=0.02)
+    odds = np.log(made)
+    within = odds[0, 0] - odds[0, 1] - odds[1, 0] + odds[1, 1]
+    assert within == pytest.approx(within[0], abs=1e-6)  # the same odds ratio in every stratum

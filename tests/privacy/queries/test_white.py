@@ -1,0 +1,288 @@
+"""No row is longer than the radius of weighed components: proofs/white.md.
+
+Exhaustive for small schemas: all rows and all pairs of rows, random features, families and radii,
+in Python's integers. Planted faults show that the checks can fail.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations, product
+from math import isqrt, prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privet.errors import PrivetError, SchemaError
+from privet.privacy.engines.memory import MemoryRows
+from privet.privacy.queries import white
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.white import LARGEST_FEATURE, LARGEST_RADIUS, WEIGHT, Clip, White
+from privet.results import saved as evidence_file
+from privet.results.saved import Saved
+from privet.schema.model import Adjacency, Column, Schema
+
+Row = tuple[int, ...]
+
+
+def make_schema(sizes: tuple[int, ...], adjacency: Adjacency, per_person: int = 1) -> Schema:
+    return Schema(
+        name="s",
+        columns=tuple(
+            Column(name=f"c{i}", kind="categorical", levels=tuple(map(str, range(k))))
+            for i, k in enumerate(sizes)
+        ),
+        adjacency=adjacency,
+        rows=5 if adjacency is Adjacency.REPLACE_ONE else None,
+        rows_per_person=per_person,
+    )
+
+
+def answer(query: White, schema: Schema, rows: list[Row]) -> list[int]:
+    table = np.array(rows, dtype=np.uint16).reshape(-1, len(schema.columns))
+    codes = {name: table[:, i] for i, name in enumerate(schema.names)}
+    return [int(x) for x in query.evaluate(MemoryRows(schema, lambda: codes, dict), schema)]
+
+
+def squared(query: White, clip: Clip, row: Row) -> int:
+    """The squared length of a row of weight 1, in Python's integers."""
+    lengths = {
+        name: sum(feature**2 for feature in levels[code])
+        for name, levels, code in zip(query.columns, query.features, row, strict=True)
+    }
+    return sum(clip.multipliers[len(s)] ** 2 * prod(lengths[n] for n in s) for s in clip.sets)
+
+
+def all_rows(sizes: tuple[int, ...]) -> list[Row]:
+    return list(product(*map(range, sizes)))
+
+
+def broken(query: White, schema: Schema, rows: list[Row]) -> Iterator[tuple[Row, ...]]:
+    """The neighbours between which the answer moves further than the query says."""
+    none = answer(query, schema, [])
+    added = {row: answer(query, schema, [row]) for row in rows}
+    bound, highest = query.l2_squared(schema), query.linf(schema)
+    replaced = schema.adjacency is Adjacency.REPLACE_ONE
+    pairs = combinations(rows, 2) if replaced else ((row,) for row in rows)
+    for pair in pairs:
+        other = added[pair[1]] if len(pair) > 1 else none
+        moved = [
+            schema.rows_per_person * (a - b) for a, b in zip(added[pair[0]], other, strict=True)
+        ]
+        if sum(x * x for x in moved) > bound or max(map(abs, moved)) > highest:
+            yield pair
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Schema, White]:
+    sizes = tuple(draw(st.lists(st.integers(2, 4), min_size=1, max_size=3)))
+    schema = make_schema(sizes, draw(st.sampled_from(tuple(Adjacency))), draw(st.integers(1, 3)))
+    feature = st.integers(-200, 200) | st.integers(-LARGEST_FEATURE, LARGEST_FEATURE)
+    features = tuple(
+        tuple(tuple(draw(feature) for _ in range(k - 1)) for _ in range(k)) for k in sizes
+    )
+    every = [s for order in range(4) for s in combinations(schema.names, order)]
+    clip = st.builds(
+        Clip,
+        sets=st.lists(st.sampled_from(every), min_size=1, unique=True).map(tuple),
+        multipliers=st.tuples(*[st.integers(1, 1 << 14)] * 4),
+        radius=st.integers(1, 1 << 20) | st.integers(1, LARGEST_RADIUS),
+    )
+    clips = tuple(draw(st.lists(clip, min_size=1, max_size=3)))
+    return schema, White(columns=schema.names, features=features, clips=clips)
+
+
+@given(cases())
+@settings(max_examples=60, derandomize=True)
+def test_no_pair_of_neighbours_moves_further_than_the_radius(case: tuple[Schema, White]) -> None:
+    schema, query = case
+    sizes = tuple(column.cardinality for column in schema.columns)
+    assert not list(broken(query, schema, all_rows(sizes)))
+
+
+@given(cases())
+@settings(max_examples=60, derandomize=True)
+def test_a_weight_is_the_largest_that_all_clips_allow(case: tuple[Schema, White]) -> None:
+    """But for the slack: a unit where the quotient is nearly whole."""
+    schema, query = case
+    rows = all_rows(tuple(column.cardinality for column in schema.columns))
+    table = np.array(rows, dtype=np.uint16)
+    codes = {name: table[:, i] for i, name in enumerate(schema.names)}
+    for row, found in zip(rows, query.weights(codes).tolist(), strict=True):
+        lengths = [(clip.radius, squared(query, clip, row)) for clip in query.clips]
+        best = min([WEIGHT, *(isqrt(r * r // s) for r, s in lengths if s)])
+        assert best - 1 <= found <= best
+        assert all(found**2 * s <= r * r for r, s in lengths)
+
+
+SIZES = (2, 3, 3)
+SCHEMA = make_schema(SIZES, Adjacency.ADD_REMOVE)
+FEATURES = (
+    ((9,), (-120,)),
+    ((31, 4), (-33, 40), (2, -300)),
+    ((-30, 5), (28, -61), (1, 250)),
+)
+PAIRS = Clip(
+    sets=tuple(s for order in range(3) for s in combinations(SCHEMA.names, order)),
+    multipliers=(1024, 32, 1),
+    radius=800_000,
+)
+TRIPLES = Clip(sets=(*PAIRS.sets, SCHEMA.names), multipliers=(4096, 512, 64, 1), radius=20_000_000)
+QUERY = White(columns=SCHEMA.names, features=FEATURES, clips=(PAIRS, TRIPLES))
+
+
+@pytest.mark.parametrize("adjacency", tuple(Adjacency), ids=lambda a: a.value)
+@pytest.mark.parametrize("clips", [(PAIRS,), (PAIRS, TRIPLES)], ids=["one", "two"])
+def test_the_radius_is_nearly_reached(clips: tuple[Clip, ...], adjacency: Adjacency) -> None:
+    schema = make_schema(SIZES, adjacency)
+    query = replace(QUERY, clips=clips)
+    query.check(schema)
+    rows = all_rows(SIZES)
+    reach = max(sum(x * x for x in answer(query, schema, [row])) for row in rows)
+    assert 0.9 * clips[-1].radius ** 2 < reach <= clips[-1].radius ** 2
+    assert not list(broken(query, schema, rows))
+
+
+def test_an_answer_is_the_sum_over_its_rows() -> None:
+    rows = [all_rows(SIZES)[i] for i in np.random.default_rng(1).integers(18, size=50)]
+    each = [answer(QUERY, SCHEMA, [row]) for row in rows]
+    assert answer(QUERY, SCHEMA, rows) == [sum(column) for column in zip(*each, strict=True)]
+
+
+# Planted faults: each must be seen by ``broken``.
+
+
+def test_a_weight_that_is_rounded_up_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(np, "floor", np.ceil)
+    assert list(broken(QUERY, SCHEMA, all_rows(SIZES)))
+
+
+def test_a_length_that_is_rounded_down_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = white.squared_lengths
+    monkeypatch.setattr(white, "squared_lengths", lambda *args: 0.9 * right(*args))
+    assert list(broken(QUERY, SCHEMA, all_rows(SIZES)))
+
+
+def test_a_weight_of_another_stage_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The weight of the first clip alone does not bound a row in the triples of the second."""
+
+    def first(self: White, codes: Any) -> Any:
+        return replace(self, clips=self.clips[:1]).weights_of_all(codes)  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(White, "weights_of_all", White.weights, raising=False)
+    monkeypatch.setattr(White, "weights", first)
+    assert list(broken(QUERY, SCHEMA, all_rows(SIZES)))
+
+
+class PerOrder(White):
+    """A clip that bounds each order by itself, as if it were a charge of its own."""
+
+    def weights(self, codes: Any) -> Any:
+        each = []
+        for order in range(4):
+            sets = tuple(s for s in self.sets if len(s) == order)
+            clip = replace(self.clips[-1], sets=sets)
+            each.append(replace(QUERY, clips=(clip,)).weights(codes))
+        return np.min(each, axis=0)
+
+
+def test_one_charge_per_order_is_caught() -> None:
+    query = PerOrder(columns=QUERY.columns, features=FEATURES, clips=(TRIPLES,))
+    assert list(broken(query, SCHEMA, all_rows(SIZES)))
+
+
+def test_the_longest_rows_that_are_allowed_do_not_overflow() -> None:
+    """A row adds at most the radius, and as many rows as are promised fit into 64 bits."""
+    top = ((LARGEST_FEATURE,), (-LARGEST_FEATURE,))
+    schema = make_schema((2, 2, 2), Adjacency.ADD_REMOVE)
+    clip = Clip(sets=(schema.names,), multipliers=(1, 1, 1, 1), radius=LARGEST_RADIUS)
+    query = White(columns=schema.names, features=(top,) * 3, clips=(clip,))
+    query.check(schema)
+    assert answer(query, schema, [(0, 0, 0)] * 9) == [0]  # longer than any radius: of no weight
+    small = tuple(tuple(tuple(x >> 10 for x in level) for level in top) for _ in range(3))
+    (one,) = answer(replace(query, features=small), schema, [(0, 0, 0)])
+    assert LARGEST_RADIUS * 2**31 <= 2**62
+    assert one == 2**30  # 2 would be the radius itself, and the slack takes one
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"columns": ("c0", "c1")},
+        {"columns": ("c1", "c0", "c2")},
+        {"features": FEATURES[:2]},
+        {"features": (((1,), (2,), (3,)), *FEATURES[1:])},
+        {"features": (((1,), (LARGEST_FEATURE + 1,)), *FEATURES[1:])},
+        {"features": (((1,), (-(10**30),)), *FEATURES[1:])},
+        {"features": (((7,), (7,)), *FEATURES[1:])},
+        {"clips": ()},
+        {"clips": (replace(PAIRS, radius=0),)},
+        {"clips": (replace(PAIRS, radius=-5),)},
+        {"clips": (replace(PAIRS, radius=LARGEST_RADIUS + 1), PAIRS)},
+        {"clips": (replace(PAIRS, multipliers=(1, 1)),)},
+        {"clips": (replace(PAIRS, multipliers=(1, 0, 1)),)},
+        {"clips": (replace(PAIRS, multipliers=(1, 1, 10**30)),)},
+        {"clips": (replace(PAIRS, sets=()),)},
+        {"clips": (replace(PAIRS, sets=(("c0",), ("c0",))),)},
+        {"clips": (replace(PAIRS, sets=(("c0", "c0"),)),)},
+        {"clips": (replace(PAIRS, sets=(("nobody",),)),)},
+    ],
+    ids=str,
+)
+def test_odd_queries_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(SchemaError):
+        replace(QUERY, **change).check(SCHEMA)
+
+
+def saved(query: White) -> Saved:
+    release = Release(
+        query=query,
+        values=np.arange(query.size(SCHEMA)),
+        variance=9.0,
+        mechanism="Gaussian noise",
+    )
+    return Saved(schema=SCHEMA, releases=(release,), certificate={"private": False})
+
+
+def loaded(document: Any, folder: Path) -> Saved:
+    path = folder / "evidence.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return evidence_file.load(path)
+
+
+def test_evidence_files_hold_weighed_components(tmp_path: Path) -> None:
+    text = evidence_file.to_json(saved(QUERY))
+    found = loaded(json.loads(text), tmp_path)
+    assert found.releases[0].query == QUERY and evidence_file.to_json(found) == text
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("features", 0, 0, 0), 1 << 40),
+        (("features", 0, 0, 0), 10**40),
+        (("features", 0, 0, 0), 0.5),
+        (("features", 0), [[3], [3]]),
+        (("clips",), []),
+        (("clips", 0, "radius"), -1),
+        (("clips", 1, "radius"), 10**40),
+        (("clips", 1, "multipliers"), []),
+        (("clips", 1, "sets", 0), ["c0", "c0"]),
+        (("clips", 1, "sets", 0), ["c0", "c1", "c2", "c0"]),
+    ],
+    ids=str,
+)
+def test_odd_files_are_refused(place: tuple[Any, ...], value: Any, tmp_path: Path) -> None:
+    document = json.loads(evidence_file.to_json(saved(QUERY)))
+    part = document["releases"][0]["query"]
+    for step in place[:-1]:
+        part = part[step]
+    part[place[-1]] = value
+    with pytest.raises(PrivetError):
+        loaded(document, tmp_path)
