@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from privet.errors import BudgetError, DataError, SchemaError
 from privet.privacy.engines import memory, work
-from privet.privacy.engines.encode import UNREADABLE, Encoder
+from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.memory import MemoryRows
+from privet.privacy.engines.source import UNREADABLE
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
 from privet.privacy.queries.base import Query

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from privet.errors import DataError
 from privet.privacy.engines import plain
 from privet.privacy.engines.database import connection
-from privet.privacy.engines.encode import UNREADABLE, Encoder
+from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.meaning import spellings
 from privet.privacy.engines.memory import MemoryRows
-from privet.privacy.engines.source import open_source
+from privet.privacy.engines.source import UNREADABLE, open_source
 from privet.schema.model import Column, Missing, Schema
 
 LEVELS = ("no", "yes")
@@ -245,6 +245,8 @@ def test_a_dropped_row_is_gone_for_every_query() -> None:
 def test_spellings_never_take_another_levels_text() -> None:
     assert spellings(("1", "1.0")) == {"1": 0, "1.0": 1}
     assert spellings(("True", "true", "0"))["TRUE"] == 0
+    assert spellings(("9007199254740993", "x")).keys() >= {"9007199254740993"}
+    assert "9007199254740992" not in spellings(("9007199254740993", "x"))
     assert spellings(("0", "1e3"))["1000"] == 1 and spellings(("0", "x"))["-0.0"] == 0
 
 

@@ -23,15 +23,11 @@ from privet.privacy.engines.database import connection
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.people import first_rows, number_of
 from privet.privacy.engines.pick import Arrays, Pick, spread
-from privet.privacy.engines.source import Source
+from privet.privacy.engines.source import UNREADABLE, Source
 from privet.privacy.engines.streamed import StreamedRows
 from privet.privacy.engines.work import Work, joined, sampled
 from privet.schema.model import Column, Schema
 
-UNREADABLE = (
-    "the data could not be read to its end; check that the file is still there and complete, "
-    "and that there is enough memory. The charge for this answer stays"
-)
 CHANGED = (
     "the data were changed while they were read, so that answers about them do not fit together; "
     "read a copy that nobody writes to. The charge for this answer stays"
@@ -80,21 +76,21 @@ class Encoder:
     ) -> Iterator[Arrays]:
         """The codes or the numbers of some columns, in parts; all at once from files unless they
         are to ``stream``."""
-        pick = Pick(columns=self._needed(wanted), kind="numbers" if numbers else "codes")
+        pick = Pick(columns=self.needed(wanted), kind="numbers" if numbers else "codes")
         for part in self._read(source, pick, stream):
-            yield self._filled(part, wanted)
+            yield self.filled(part, wanted)
 
     def people(
         self, source: Source, wanted: tuple[str, ...], *, numbers: bool, stream: bool
     ) -> Iterator[Arrays]:
         """The same of those rows that count: no more of each person than are declared. A portion
         of the people at a time is held in memory."""
-        columns, person = self._needed(self.schema.names), self.schema.person
+        columns, person = self.needed(self.schema.names), self.schema.person
         portions = source.portions()
         for portion in range(portions):
             pick = Pick(columns=columns, kind="both", person=person, portion=(portion, portions))
             part = joined(self._read(source, pick, stream), pick.keys)
-            yield self._filled(self.limited(part, columns, numbers), wanted)
+            yield self.filled(self.limited(part, columns, numbers), wanted)
 
     def limited(self, part: Arrays, columns: tuple[Column, ...], numbers: bool) -> Arrays:
         """Of rows with everything about them, those that count, and what was asked of them."""
@@ -125,13 +121,13 @@ class Encoder:
         except Exception:
             raise DataError(UNREADABLE) from None
 
-    def _needed(self, wanted: tuple[str, ...]) -> tuple[Column, ...]:
+    def needed(self, wanted: tuple[str, ...]) -> tuple[Column, ...]:
         """The columns that must be read: those that are wanted, and those that can drop a row."""
         there = [column for column in self.schema.columns if column.name in self.positions]
         found = [column for column in there if column.name in wanted or column.missing == "drop"]
         return tuple(found or there[:1])  # one of them, to know the number of rows
 
-    def _filled(self, read: Arrays, wanted: tuple[str, ...]) -> Arrays:
+    def filled(self, read: Arrays, wanted: tuple[str, ...]) -> Arrays:
         length = len(next(iter(read.values())))
         return {
             name: read[name] if name in read else np.full(length, self.constant[name], np.uint16)

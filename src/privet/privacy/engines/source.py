@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from privet.privacy.engines.encode import Encoder
     from privet.privacy.engines.work import Parts
 
+UNREADABLE = (
+    "the data could not be read to its end; check that the file is still there and complete, "
+    "and that there is enough memory. The charge for this answer stays"
+)
 Block = dict[str, NDArray[Any] | Coded]
 
 BLOCK_ROWS = 100_000
@@ -63,6 +67,9 @@ class Source(Protocol):
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
         """All rows, in parts."""
 
+    def refuse(self, schema: Schema) -> None:
+        """Refuses, from public facts, what this source cannot do for a schema."""
+
     def portions(self) -> int:
         """How many portions of the table, each of which fits in memory, it has; by public facts."""
 
@@ -81,6 +88,9 @@ class Here:
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
         raise NotImplementedError("this source is attached, or it is counted where it is")
+
+    def refuse(self, schema: Schema) -> None:
+        return
 
     def portions(self) -> int:
         return 1
@@ -120,12 +130,15 @@ def open_source(
                 f"column {name!r} of {source.label} has the type {kind}, which is neither number, "
                 f"truth value nor text; turn it into one of these before"
             )
+    source.refuse(schema)
     return source, {name: positions[name] for name in names}
 
 
 def _source(data: object, wanted: tuple[str, ...]) -> Source:
-    from privet.privacy.engines import frames
+    from privet.privacy.engines import frames, postgres
 
+    if isinstance(data, str) and data.startswith(postgres.SCHEMES):
+        return postgres.opened(data)
     if isinstance(data, str | Path):
         return _file(Path(data), wanted)
     if isinstance(data, Mapping):
