@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privet.errors import DataError
+from privet.privacy.engines import spark
 from privet.privacy.engines.cells import TYPES, as_array
 from privet.privacy.engines.source import Block, Here, Source
 
@@ -19,6 +20,8 @@ def frame(data: Any, makers: set[str]) -> Source | None:
         return Frame(data, tuple(data.column_names))
     if "ibis.Table" in makers:
         return IbisTable(data, tuple(data.columns))
+    if "pyspark.DataFrame" in makers:
+        return spark.opened(data)
     return None
 
 

@@ -135,10 +135,12 @@ def open_source(
 
 
 def _source(data: object, wanted: tuple[str, ...]) -> Source:
-    from privet.privacy.engines import frames, postgres
+    from privet.privacy.engines import frames, postgres, spark
 
     if isinstance(data, str) and data.startswith(postgres.SCHEMES):
         return postgres.opened(data)
+    if isinstance(data, str) and data.startswith(spark.SCHEME):
+        return spark.table(data)
     if isinstance(data, str | Path):
         return _file(Path(data), wanted)
     if isinstance(data, Mapping):
