@@ -68,6 +68,11 @@ class Vault:
     def private(self) -> bool:
         return self._run is not None
 
+    @property
+    def engine(self) -> str:
+        """The program that holds the table, if it is not this one; public."""
+        return self._source.engine
+
     def __repr__(self) -> str:
         return f"Vault({self.schema.name!r})"
 

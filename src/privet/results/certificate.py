@@ -194,7 +194,7 @@ def of_run(
             },
             "reused": False,
             "warnings": list(weak_delta(run.delta, schema.rows)),
-            "assumptions": assumptions(schema, cap.durable, site),
+            "assumptions": assumptions(schema, cap.durable, site, run.engine),
         }
     )
 

@@ -64,7 +64,9 @@ def owned(schema: Schema, where: str = "in the table") -> str:
     )
 
 
-def assumptions(schema: Schema, durable: bool, site: str | None = None) -> list[str]:
+def assumptions(
+    schema: Schema, durable: bool, site: str | None = None, engine: str = ""
+) -> list[str]:
     found = unconfirmed(schema)
     found += [
         f"everything {'else ' if found else ''}in the schema (columns, kinds, levels, bounds, "
@@ -81,6 +83,11 @@ def assumptions(schema: Schema, durable: bool, site: str | None = None) -> list[
             -2,
             f"the number of rows, {schema.rows}, is public knowledge (if the table has another "
             "number, answers may be wrong, but the promise holds)",
+        )
+    if engine:
+        found.append(
+            f"the table or view gives its rows without error, and {engine}, its logs and those who "
+            "administer it are trusted as whoever runs Privet is"
         )
     if site is not None:
         found.append(at_most(schema.sites_per_person))

@@ -19,7 +19,7 @@ from privet.privacy.engines.source import open_source
 from privet.privacy.engines.streamed import StreamedRows
 from privet.privacy.queries.tables import Tables
 from privet.schema.model import Adjacency, Column, Schema
-from tests.helpers.odd_table import POLICIES, answers, odd_schema, odd_table
+from tests.helpers.odd_table import POLICIES, odd_schema, odd_table, questions
 
 
 def rows_of(data: object, schema: Schema) -> MemoryRows | StreamedRows:
@@ -66,22 +66,27 @@ def test_every_source_counts_the_same_rows(
 ) -> None:
     """A large file is read once for each portion of its people."""
     parquet, pandas = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pandas")
-    table, schema = odd_table(1000), odd_schema(policy, person="person", rows_per_person=2)
+    table, schema = odd_table(500), odd_schema(policy, person="person", rows_per_person=2)
     path: Path = tmp_path / ("t.parquet" if "parquet" in kind else "t.csv")
     if "parquet" in kind:
         parquet.write_table(table, path)
-        wanted = answers(rows_of(table, schema), schema)
+        wanted = some(rows_of(table, schema), schema)
     else:
         cells = {name: table[name].to_pylist() for name in table.column_names}
         pandas.DataFrame(cells).to_csv(path, index=False)
-        wanted = answers(rows_of(path, schema), schema)
+        wanted = some(rows_of(path, schema), schema)
     if "large" in kind:
         size = path.stat().st_size // 6
         monkeypatch.setattr("privet.privacy.engines.parquet.PORTION", size)
         monkeypatch.setattr("privet.privacy.engines.source.PORTION_OF_TEXT", size)
     rows = rows_of(path, schema)
     assert isinstance(rows, StreamedRows if "large" in kind else MemoryRows)
-    assert answers(rows, schema) == wanted
+    assert some(rows, schema) == wanted
+
+
+def some(rows: Any, schema: Schema) -> list[list[int]]:
+    """Answers from codes and from numbers."""
+    return [questions(schema)[i].evaluate(rows, schema).tolist() for i in (1, 3, 9)]
 
 
 def moved(table: Any, schema: Schema, name: str) -> int:

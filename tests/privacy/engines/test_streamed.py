@@ -77,7 +77,7 @@ class Cut:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("size", [97, 1001, 70_000])
+@pytest.mark.parametrize("size", [397, 70_000])
 def test_parts_and_their_order_mean_nothing(policy: str, size: int) -> None:
     schema = odd_schema(policy)
     rows = in_memory(odd_table(), schema)

@@ -107,6 +107,7 @@ class Encoder:
                 item = source.attach()
                 if item is not None:
                     con = stack.enter_context(connection())
+                    source.prepare(con)
                     yield from pick.select(con, item, at, stream)
                     return
                 con = None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from privet.errors import DataError
 from privet.privacy.engines import spark
 from privet.privacy.engines.cells import TYPES, as_array
-from privet.privacy.engines.source import Block, Here, Source
+from privet.privacy.engines.source import UNKNOWN, Block, Here, Source
+from privet.privacy.engines.work import BLOCK_ROWS
 
 
 def frame(data: Any, makers: set[str]) -> Source | None:
@@ -22,7 +23,71 @@ def frame(data: Any, makers: set[str]) -> Source | None:
         return IbisTable(data, tuple(data.columns))
     if "pyspark.DataFrame" in makers:
         return spark.opened(data)
+    if "duckdb.DuckDBPyRelation" in makers:
+        from privet.privacy.engines import duck
+
+        return duck.relation(data)
+    if "polars.LazyFrame" in makers:
+        return _lazy(data)
+    if "pyarrow.Dataset" in makers:
+        return _dataset(data)
+    if "pyarrow.RecordBatchReader" in makers:
+        raise DataError(
+            "a RecordBatchReader can be read only once; give a pyarrow Table or Dataset, or a file"
+        )
     return None
+
+
+@dataclass(frozen=True)
+class Stream(Here):
+    """A table that hands over its rows in parts, again for each pass. ``read`` gives some of its
+    columns, part by part; ``odd`` are the types that are not read."""
+
+    label: str
+    header: tuple[str, ...]
+    odd: tuple[str | None, ...]
+    read: Callable[[list[str]], Iterator[Sequence[Any]]]
+
+    def odd_type(self, position: int) -> str | None:
+        return self.odd[position]
+
+    def portions(self) -> int:
+        return UNKNOWN
+
+    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
+        for part in self.read([self.header[i] for i in positions]):
+            yield {f"c{i}": as_array(column) for i, column in zip(positions, part, strict=True)}
+
+
+def _lazy(data: Any) -> Stream:
+    kinds = data.collect_schema()
+
+    def read(names: list[str]) -> Iterator[Sequence[Any]]:
+        chosen = data.select(names)
+        in_parts = hasattr(chosen, "collect_batches")
+        for part in (
+            chosen.collect_batches(chunk_size=BLOCK_ROWS) if in_parts else [chosen.collect()]
+        ):
+            yield part.get_columns()
+
+    return Stream("the LazyFrame", tuple(kinds.names()), tuple(map(_odd, kinds.dtypes())), read)
+
+
+def _dataset(data: Any) -> Stream:
+    import pyarrow
+
+    def read(names: list[str]) -> Iterator[Sequence[Any]]:
+        for batch in data.to_batches(columns=names, batch_size=BLOCK_ROWS):
+            yield pyarrow.Table.from_batches([batch]).columns
+
+    kinds = tuple(_odd(field.type) for field in data.schema)
+    return Stream("the Arrow dataset", tuple(data.schema.names), kinds, read)
+
+
+def _odd(kind: object) -> str | None:
+    """The name of a type that is not read."""
+    name = str(kind)
+    return None if name.lower().startswith(TYPES) else name.partition("(")[0].partition("[")[0]
 
 
 @dataclass(frozen=True)
@@ -38,9 +103,7 @@ class Frame(Here):
 
     def odd_type(self, position: int) -> str | None:
         column = self._column(position)
-        kind = str(getattr(column, "type", None) or getattr(column, "dtype", None) or "object")
-        known = kind.lower().startswith(TYPES)
-        return None if known else kind.partition("(")[0].partition("[")[0]
+        return _odd(getattr(column, "type", None) or getattr(column, "dtype", None) or "object")
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
         yield {f"c{i}": as_array(self._column(i)) for i in positions}

@@ -56,6 +56,8 @@ ATTRIBUTES = """
 class PostgresTable(Here):
     """``address`` is what the client library takes; it holds no password."""
 
+    engine = "PostgreSQL"
+
     address: str
     table: str
     header: tuple[str, ...]

@@ -46,11 +46,17 @@ DELIMITERS = (",", "\t", ";", "|")
 # So many bytes of a file are held in memory without thought. How large it is is public, as its name
 # is; an error for want of memory would tell something about the rows.
 PORTION, PORTION_OF_TEXT = 1 << 26, 1 << 29
-KINDS = "a CSV or Parquet file, a pandas or polars DataFrame, a pyarrow or Ibis table or a dict"
+UNKNOWN = 8  # portions of a table whose size nobody says
+KINDS = (
+    "a CSV or Parquet file, a DataFrame (pandas, polars, Spark), a table (pyarrow, Ibis, DuckDB, "
+    "PostgreSQL) or a dict"
+)
 
 
 class Source(Protocol):
     """A table with a header. Column ``i`` of the header is called ``c{i}`` in SQL."""
+
+    engine: str  # what holds the table, if it is another program that must be trusted
 
     @property
     def label(self) -> str: ...
@@ -63,6 +69,9 @@ class Source(Protocol):
 
     def attach(self) -> str | None:
         """What SQL can select the columns from; None if they come in ``blocks``."""
+
+    def prepare(self, con: Any) -> None:
+        """Opens for a DuckDB what ``attach`` names."""
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
         """All rows, in parts."""
@@ -83,8 +92,13 @@ class Source(Protocol):
 class Here:
     """What holds of a source unless it says otherwise: it is small, and nobody changes it."""
 
+    engine = ""
+
     def attach(self) -> str | None:
         return None
+
+    def prepare(self, con: Any) -> None:
+        return
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
         raise NotImplementedError("this source is attached, or it is counted where it is")
@@ -135,12 +149,14 @@ def open_source(
 
 
 def _source(data: object, wanted: tuple[str, ...]) -> Source:
-    from privet.privacy.engines import frames, postgres, spark
+    from privet.privacy.engines import duck, frames, postgres, spark
 
     if isinstance(data, str) and data.startswith(postgres.SCHEMES):
         return postgres.opened(data)
     if isinstance(data, str) and data.startswith(spark.SCHEME):
         return spark.table(data)
+    if isinstance(data, str) and data.startswith(duck.SCHEME):
+        return duck.table(data)
     if isinstance(data, str | Path):
         return _file(Path(data), wanted)
     if isinstance(data, Mapping):
@@ -152,7 +168,7 @@ def _source(data: object, wanted: tuple[str, ...]) -> Source:
 
 
 def _file(path: Path, wanted: tuple[str, ...]) -> Source:
-    from privet.privacy.engines import parquet
+    from privet.privacy.engines import duck, parquet
 
     if path.is_dir():
         return parquet.folder(path)
@@ -160,14 +176,16 @@ def _file(path: Path, wanted: tuple[str, ...]) -> Source:
         return parquet.pattern(path)
     try:
         with path.open("rb") as file:
-            start = file.read(4)
+            start = file.read(12)
     except OSError as error:
         raise DataError(
             f"cannot read {str(path)!r} ({error.strerror}); check the path of the data file"
         ) from None
     if not start:
         raise DataError(f"{str(path)!r} is empty; a data file needs at least a header line")
-    if start == b"PAR1":
+    if start[8:] == b"DUCK":
+        return duck.table(str(path))
+    if start[:4] == b"PAR1":
         return parquet.opened([path], repr(str(path)))
     if path.suffix.lower() in (".parquet", ".pq"):
         raise DataError(f"{str(path)!r} is not a Parquet file; rename it if it is a CSV file")

@@ -43,6 +43,7 @@ _CHECKED: set[str] = set()  # applications whose workers have this code
 
 @dataclass(frozen=True)
 class SparkTable(Here):
+    engine = "Spark"
     data: Any
     header: tuple[str, ...]
     types: tuple[str, ...]
