@@ -336,4 +336,5 @@ def _search_one(
         method=chosen.name,
         tests=found.tests,
         notes=notes,
+        absences=found.absences,
     )

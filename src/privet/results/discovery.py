@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from privet.graph.absence import Absence
 from privet.graph.agreement import Agreement, agreement
 from privet.graph.graph import Edge, Graph
 from privet.results import saved
@@ -22,6 +23,7 @@ class Discovery:
     ``tests`` is the number of questions that the search asked of the evidence; ``others`` are
     the results of further methods on the same evidence, if more than one was named. Of several
     sites, ``sites`` says what each has added and which edges rest on one of them alone.
+    ``absences`` say why pairs are not joined, and of which the evidence cannot say.
     """
 
     graph: Graph
@@ -32,6 +34,7 @@ class Discovery:
     notes: tuple[str, ...] = ()
     others: tuple[Discovery, ...] = ()
     sites: Sites | None = None
+    absences: tuple[Absence, ...] = ()
 
     @property
     def confidence(self) -> dict[Edge, float]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from math import comb
 
 import numpy as np
@@ -33,6 +34,7 @@ from privet.evidence.moments import (
     whitened,
 )
 from privet.evidence.plan import moment_lines
+from privet.independence.effects import of_moments
 from privet.independence.fisher_z import MomentJudge
 from privet.independence.joint import JointMomentJudge
 from privet.methods.basis import Basis, Replicas, on_scores, on_tests
@@ -99,7 +101,8 @@ def _on_sites(sites: tuple[MomentEvidence, ...], settings: Settings, search: Sea
     def stack(count: int, rng: np.random.Generator) -> JointMomentJudge:
         return JointMomentJudge(tuple(site.replicas(count, rng) for site in sites), alpha)
 
-    return on_tests(JointMomentJudge(sites, alpha), stack, size, _of_each)
+    made = on_tests(JointMomentJudge(sites, alpha), stack, size, _of_each)
+    return replace(made, effects=partial(of_moments, sites))
 
 
 def _of_each(judge: Judge) -> Sequence[Judge]:
@@ -122,7 +125,8 @@ def _on(evidence: MomentEvidence, settings: Settings) -> Basis:
         each = _each(stack, count, settings, near)
         return Replicas(judge=MomentJudge(stack, alpha), each=each, near=near)
 
-    return replace(alone, replicas=replicas, moments=evidence)
+    effects = partial(of_moments, [evidence])
+    return replace(alone, replicas=replicas, moments=evidence, effects=effects)
 
 
 def _each(

@@ -19,7 +19,9 @@ ledger's filter enforces (``proofs/filter.md``).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from math import comb
 
@@ -31,6 +33,7 @@ from privet.evidence.plan import table_lines
 from privet.evidence.prior import default_level
 from privet.evidence.tables import TableEvidence, components_query, table_replicas
 from privet.evidence.unit_noise import pure_is_quieter, whole_is_quieter
+from privet.independence.effects import of_tables
 from privet.independence.joint import JointTableJudge
 from privet.independence.tables import TableJudge
 from privet.methods.basis import Basis, on_tests
@@ -230,7 +233,9 @@ def basis(
     def stack(count: int, rng: np.random.Generator) -> Judge:
         return judge(tuple(table_replicas(site, count, rng) for site in sites))
 
-    return on_tests(judge(sites), stack, size, _of_each)
+    judges = [TableJudge(site, alpha) for site in sites]
+    made = on_tests(judge(sites), stack, size, _of_each)
+    return replace(made, effects=partial(of_tables, judges))
 
 
 def _of_each(judge: Judge) -> Sequence[Judge]:
