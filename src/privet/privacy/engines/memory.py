@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
 from functools import cached_property
-from math import prod
+from itertools import combinations
+from math import comb, prod
 from typing import Any
 
 import numpy as np
@@ -202,13 +203,55 @@ def margin(table: Integers, axes: list[int]) -> Integers:
 def plan(sets: Sequence[Sequence[int]], sizes: Floats) -> Iterator[tuple[list[int], list[int]]]:
     """Blocks of columns, each with the sets that it covers; every set is covered once.
 
-    ``sizes`` are the log2 cardinalities of the columns. Greedy: a block starts with the first
-    waiting set and grows by the set that enlarges it least, until no more fits into
-    ``BLOCK_CELLS``.
+    ``sizes`` are the log2 cardinalities of the columns. Where most sets of so many columns are
+    asked for, blocks come from ``covering``; else from a search.
     """
+    width = max(map(len, sets), default=0)
+    blocks = covering(sizes, width, len(sets) // FEW)
+    if blocks is None:
+        yield from _search(sets, sizes, width)
+        return
+    groups, unions = blocks
+    group = {column: at for at, members in enumerate(groups) for column in members}
+    covered: dict[tuple[int, ...], list[int]] = {union: [] for union in unions}
+    for place, members in enumerate(sets):
+        own = sorted({group[column] for column in members})
+        spare = (at for at in range(len(groups)) if at not in own)
+        own += [next(spare) for _ in range(min(width, len(groups)) - len(own))]
+        covered[tuple(sorted(own))].append(place)
+    for union, places in covered.items():
+        if places:
+            yield sorted(column for at in union for column in groups[at]), places
+
+
+Groups = tuple[list[list[int]], list[tuple[int, ...]]]
+
+
+def covering(sizes: Floats, width: int, most: int) -> Groups | None:
+    """Groups of columns so small that ``width`` of them fit one block, and all unions of so many:
+    together they cover every set of so many columns. None if there are more than ``most`` unions,
+    or some union does not fit."""
+    room = (np.log2(BLOCK_CELLS) + 1e-9) / max(width, 1)
+    groups: list[list[int]] = []
+    filled = np.inf
+    for column in np.argsort(sizes, kind="stable").tolist():
+        if filled + sizes[column] > room:
+            groups.append([])
+            filled = 0.0
+        groups[-1].append(column)
+        filled += float(sizes[column])
+    if not width or filled > room or comb(len(groups), min(width, len(groups))) > most:
+        return None
+    return groups, list(combinations(range(len(groups)), min(width, len(groups))))
+
+
+def _search(
+    sets: Sequence[Sequence[int]], sizes: Floats, width: int
+) -> Iterator[tuple[list[int], list[int]]]:
+    """Greedy: a block starts with the first waiting set and grows by the set that enlarges it
+    least, until no more fits into ``BLOCK_CELLS``."""
     nothing = len(sizes)  # fills up the shorter sets; it belongs to every block and weighs nothing
     weights = np.append(sizes, 0.0)
-    width = max(map(len, sets), default=0)
     members = np.array([[*s, *[nothing] * (width - len(s))] for s in sets], dtype=np.intp)
     waiting = np.arange(len(sets))
     room = np.log2(BLOCK_CELLS) + 1e-9

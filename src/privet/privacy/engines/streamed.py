@@ -117,9 +117,9 @@ class StreamedRows:
             return [names]
         order = max(len(members) for members in lacking)
         order = max(order, min(2, len(names)))
+        most = MOST_PAIRS if order <= 2 else MOST_OTHERS
         if comb(len(names), order) <= MOST_SETS:
             blocks = self._plan([*lacking, *combinations(names, order)])
-            most = MOST_PAIRS if order <= 2 else MOST_OTHERS
             if len(blocks) <= most and self._size(blocks) <= KEPT_CELLS:
                 return blocks
         if len(lacking) > FEW:
