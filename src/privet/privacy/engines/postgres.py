@@ -23,14 +23,13 @@ from numpy.typing import NDArray
 from privet.arrays import Integers
 from privet.errors import DataError
 from privet.privacy.engines.postgres_rules import (
-    BASE,
     READ,
     TEXT,
     cell_sql,
     code_sql,
-    digits,
-    digits_sql,
     identifier,
+    packed_sql,
+    packs,
     person_sql,
     real_sql,
 )
@@ -137,36 +136,40 @@ class PostgresParts:
                 yield _decoded(np.frombuffer(block, dtype=layout), coded, reals)
 
     def query(self, columns: tuple[Column, ...], numbers: bool) -> str:
-        """Codes as one text, then the numbers, of those rows that count."""
-        schema = self.encoder.schema
+        """Codes, several in one number, and then numbers, of those rows that count."""
+        schema, kinds = self.encoder.schema, self.kinds
         cells = [
-            f"{cell_sql(column, identifier(column.name), self.kinds[column.name])} AS v{i}"
+            f"{cell_sql(column, identifier(column.name), kinds[column.name])} AS v{i}"
             for i, column in enumerate(columns)
         ]
         kept = [f"v{i} IS NOT NULL" for i, c in enumerate(columns) if c.missing == "drop"]
-        picks = [f"{code_sql(f'v{i}', column)} AS k{i}" for i, column in enumerate(columns)]
-        reals = [i for i, column in enumerate(columns) if column.bounds is not None]
-        rows = "rows"
+        code = {i: code_sql(f"v{i}", column) for i, column in enumerate(columns)}
+        real = {i: real_sql(f"v{i}", c) for i, c in enumerate(columns) if c.bounds is not None}
         if schema.person is not None:
-            whose = person_sql(identifier(schema.person), self.kinds[schema.person])
+            whose = person_sql(identifier(schema.person), kinds[schema.person])
             cells.append(f"{whose} AS person")
             kept.append("person IS NOT NULL")
-            picks += ["person", *(f"{real_sql(f'v{i}', columns[i])} AS x{i}" for i in reals)]
-            order = ", ".join([f"k{i}" for i in range(len(columns))] + [f"x{i}" for i in reals])
-            place = f"row_number() OVER (PARTITION BY person ORDER BY {order})"
-            most = schema.rows_per_person
-            rows = f"(SELECT *, {place} AS place FROM rows) AS ranked WHERE place <= {most}"
-        elif numbers:
-            picks += [f"{real_sql(f'v{i}', columns[i])} AS x{i}" for i in reals]
-        real = reals if numbers else []
-        codes = [digits_sql(f"k{i}", c) for i, c in enumerate(columns) if i not in real]
-        out = [" || ".join(codes) or "''", *(f"x{i}" for i in real)]
         # OFFSET 0 keeps a cell from being parsed once for each time that it is named
-        return (
-            f"COPY (WITH rows AS (SELECT {', '.join(picks)} FROM (SELECT {', '.join(cells)} "
-            f"FROM {self.source.table} OFFSET 0) AS cells WHERE {' AND '.join(kept) or 'true'} "
-            f"OFFSET 0) SELECT {', '.join(out)} FROM {rows}) TO STDOUT (FORMAT binary)"
-        )
+        rows = f"(SELECT {', '.join(cells)} FROM {self.source.table} OFFSET 0) AS cells"
+        rows += f" WHERE {' AND '.join(kept)}" if kept else ""
+        if schema.person is not None:
+            picks = [f"{sql} AS k{i}" for i, sql in code.items()]
+            picks += [f"{sql} AS x{i}" for i, sql in real.items()]
+            code, real = {i: f"k{i}" for i in code}, {i: f"x{i}" for i in real}
+            order = ", ".join([*code.values(), *real.values()])
+            place = f"row_number() OVER (PARTITION BY person ORDER BY {order}) AS place"
+            named = f"(SELECT person, {', '.join(picks)} FROM {rows}) AS named"
+            ranked = f"(SELECT *, {place} FROM {named}) AS ranked"
+            rows = f"{ranked} WHERE place <= {schema.rows_per_person}"
+        out = real if numbers else {}
+        coded = [i for i in range(len(columns)) if i not in out]
+        own = [columns[i] for i in coded]
+        keys = [
+            packed_sql([code[coded[at]] for at in pack], [own[at] for at in pack])
+            for pack in packs(own)
+        ]
+        picked = ", ".join([*keys, *out.values()])
+        return f"COPY (SELECT {picked} FROM {rows}) TO STDOUT (FORMAT binary)"
 
 
 def opened(address: str) -> PostgresTable:
@@ -216,6 +219,7 @@ def _connected(address: str) -> Any:
     with suppress(psycopg.Error):
         con = psycopg.connect(address, autocommit=True, connect_timeout=20)
         con.execute("SET extra_float_digits = 1")
+        con.execute("SET jit = off")  # to compile so many expressions takes longer than they do
         return con
     raise DataError(  # without the library's message, which may name more than it should
         "the PostgreSQL server cannot be reached, or refuses this user or password; check address, "
@@ -225,10 +229,11 @@ def _connected(address: str) -> Any:
 
 def _layout(coded: list[Column], reals: list[Column]) -> np.dtype[Any]:
     """A row of a binary copy: the number of fields, and each with its length before it."""
-    width = sum(map(digits, coded))
-    fields: list[Any] = [("fields", ">i2"), ("length", ">i4"), ("codes", "u1", (width,))]
+    fields: list[Any] = [("fields", ">i2")]
+    for i in range(len(packs(coded))):
+        fields += [(f"length of key {i}", ">i4"), (f"key {i}", ">i8")]
     for i in range(len(reals)):
-        fields += [(f"length{i}", ">i4"), (f"x{i}", ">f8")]
+        fields += [(f"length of number {i}", ">i4"), (f"number {i}", ">f8")]
     return np.dtype(fields)
 
 
@@ -252,14 +257,11 @@ def _decoded(
     rows: NDArray[Any], coded: list[Column], reals: list[Column]
 ) -> dict[str, NDArray[Any]]:
     found: dict[str, NDArray[Any]] = {}
-    at = 0
-    for column in coded:
-        wide = np.uint8 if column.cardinality <= 256 else np.uint16
-        code = np.zeros(len(rows), dtype=np.int64)
-        for place in range(digits(column)):
-            code = code * BASE + (rows["codes"][:, at + place].astype(np.int64) - 1)
-        found[column.name] = code.astype(wide)
-        at += digits(column)
+    for at, pack in enumerate(packs(coded)):
+        key = rows[f"key {at}"].astype(np.int64)
+        for column in (coded[i] for i in reversed(pack)):
+            key, code = np.divmod(key, column.cardinality)
+            found[column.name] = code.astype(np.uint8 if column.cardinality <= 256 else np.uint16)
     for i, column in enumerate(reals):
-        found[column.name] = rows[f"x{i}"].astype(np.float64)
+        found[column.name] = rows[f"number {i}"].astype(np.float64)
     return found

@@ -8,6 +8,7 @@ becomes one. Texts are compared code point by code point, whatever the collation
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from privet.privacy.engines.meaning import SPACES, fill, missing_code, spellings
 from privet.schema.model import Column
@@ -16,7 +17,6 @@ WHOLE = ("smallint", "integer", "bigint")
 REAL = ("real", "double precision")
 TEXT = ("text", "character varying", "character", "citext", "enum")
 READ = (*WHOLE, *REAL, *TEXT, "boolean", "numeric")
-BASE = 120  # a digit of a code is one character from 1 to 120, which is one byte
 LONGEST = (1 << 63) - 1
 
 
@@ -39,8 +39,10 @@ def cell_sql(column: Column, name: str, kind: str) -> str:
 
 def code_sql(cell: str, column: Column) -> str:
     """The code of a column over its parsed cell."""
-    code = cell if column.bounds is None else _bin(cell, column.cuts, 0)
-    return f"CASE WHEN {cell} IS NULL THEN {missing_code(column)} ELSE {code} END"
+    if column.bounds is None:
+        return f"coalesce({cell}, {missing_code(column)})"
+    found = _bin(cell, column.cuts, 0)
+    return f"CASE WHEN {cell} IS NULL THEN {missing_code(column)} ELSE {found} END"
 
 
 def real_sql(cell: str, column: Column) -> str:
@@ -52,15 +54,25 @@ def real_sql(cell: str, column: Column) -> str:
     return f"CASE WHEN {cell} IS NULL THEN {_real(fill(column))} ELSE {clamped} END"
 
 
-def digits(column: Column) -> int:
-    """How many characters the code of a column takes."""
-    return 1 if column.cardinality <= BASE else 2 if column.cardinality <= BASE**2 else 3
+def packs(columns: Sequence[Column]) -> list[list[int]]:
+    """Places of columns whose codes fit one number together."""
+    found: list[list[int]] = []
+    cells = LONGEST + 1
+    for i, column in enumerate(columns):
+        if cells * column.cardinality > LONGEST:
+            found.append([])
+            cells = 1
+        found[-1].append(i)
+        cells *= column.cardinality
+    return found
 
 
-def digits_sql(code: str, column: Column) -> str:
-    """A code as characters, the most significant one first."""
-    places = reversed(range(digits(column)))
-    return " || ".join(f"chr(1 + ({code}) / {BASE**place} % {BASE})" for place in places)
+def packed_sql(codes: Sequence[str], columns: Sequence[Column]) -> str:
+    """Codes as one number, in mixed radix; the first column counts most."""
+    number = f"({codes[0]})::bigint"
+    for code, column in zip(codes[1:], columns[1:], strict=True):
+        number = f"({number} * {column.cardinality} + ({code}))"
+    return number
 
 
 def person_sql(name: str, kind: str) -> str:
@@ -123,11 +135,11 @@ def _is_written(text: str) -> bool:
         return False
 
 
-def _case(cell: str, codes: dict[str, int]) -> str:
+def _case(cell: str, codes: dict[str, int], others: str = "NULL::integer") -> str:
     if not codes:
-        return "NULL::integer"
+        return others
     whens = " ".join(f"WHEN {literal} THEN {code}" for literal, code in codes.items())
-    return f"CASE {cell} {whens} END"
+    return f"CASE {cell} {whens} ELSE {others} END"
 
 
 def _bin(value: str, cuts: tuple[float, ...], first: int) -> str:
