@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 FLARE := .venv-flare
 ENGINES := .venv-engines
 
-.PHONY: demo test lint pytest coverage federated test-engines clean
+.PHONY: demo test lint pytest coverage federated test-engines bench clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Privet needs Python 3.11 or later; try make PYTHON=python3.12")'
@@ -44,6 +44,20 @@ $(FLARE)/.installed:
 
 federated: $(VENV)/.installed-test $(FLARE)/.installed
 	PRIVET_FLARE=$(FLARE)/bin $(BIN)/python -m pytest -n 0 tests/deployment
+
+# Every table of the documents that is about accuracy, measured anew; about an hour on two cores.
+bench: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python bench/accuracy.py
+	$(BIN)/python bench/accuracy.py --networks sachs,child --rows 1000,10000,1000000 \
+		--epsilons 0.1,1,inf --name accuracy-rows
+	$(BIN)/python bench/numeric.py
+	$(BIN)/python bench/confidence.py
+	$(BIN)/python bench/searches.py
+	$(BIN)/python bench/searches.py --numeric --runs 3
+	$(BIN)/python bench/plan.py
+	$(BIN)/python bench/real.py
+	$(BIN)/python -m tests.docs.test_docs
 
 # Real engines: a PostgreSQL server of its own and Spark in one process. They need programs that pip
 # does not have; with Debian's packages, for a user who is not root and without installing them:

@@ -6,8 +6,8 @@ neither needs to know the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -39,8 +39,9 @@ class Basis:
     are the pairs that a search on a replica need look at, since the others were dropped without
     doubt. ``sites`` are the gains of each site by itself, ``moments`` is there for searches that
     fit weights to a covariance, ``effects`` tells how large dependences are. ``widest`` is the size
-    of the largest separators for which there is evidence, if it bounds them; ``notes`` say what a
-    reader should know of it."""
+    of the largest separators for which there is evidence, if it bounds them; ``copies`` are columns
+    that say the same as another one, and that one: no search gets both. ``notes`` say what a reader
+    should know of it."""
 
     judge: Judge
     gains: Gains
@@ -52,6 +53,7 @@ class Basis:
     moments: MomentEvidence | None = None
     effects: Callable[[Indices], Effects] | None = None
     widest: int | None = None
+    copies: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def families(self, schema: Schema, max_order: int) -> tuple[Locals, Constraints]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privet.errors import MethodError
-from privet.evidence.plan import Lines
+from privet.evidence.plan import Effects
 from privet.evidence.prior import default_level
 from privet.graph.absence import Absence
 from privet.graph.graph import Graph
@@ -78,7 +78,7 @@ class Method:
     published: Published | None = None
     delta: Callable[[Schema, Number], float] = usual_delta
     accounting: Accounting = "gdp"
-    plan: Lines | None = None
+    plan: Effects | None = None
 
     def options(self, settings: Settings, columns: int) -> dict[str, Any]:
         """What was asked of the search, for its certificate."""

@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 from privet.errors import SchemaError
 from privet.graph.knowledge import Knowledge
 from privet.schema.names import clean_name, name_key
-from privet.schema.values import edge_texts, finite, is_not_whole, level_text
+from privet.schema.values import edge_texts, finite, guessed_shares, is_not_whole, level_text
 
 Kind = Literal["categorical", "ordinal", "numeric"]
 Missing = Literal["level", "value", "drop"]
@@ -49,7 +49,8 @@ class Adjacency(enum.Enum):
 @dataclass(frozen=True, kw_only=True)
 class Column:
     """One column. Left out: `cuts` gives 4 bins of equal width, `missing` the declared value
-    that stands in the middle (numeric, ordinal) or first (categorical)."""
+    that stands in the middle (numeric, ordinal) or first (categorical). `shares` is a guess of how
+    common each level is, which plans use and nothing else; so it makes no other column."""
 
     name: str
     kind: Kind
@@ -58,6 +59,7 @@ class Column:
     cuts: tuple[float, ...] = ()
     missing: Missing = "value"
     missing_value: str | float | None = None
+    shares: tuple[float, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -73,6 +75,7 @@ class Column:
                 f"at most {MOST_LEVELS} are possible: merge levels or declare fewer bins"
             )
         self._check_missing()
+        self._set("shares", guessed_shares(self.name, self.shares, self.cardinality))
 
     def _set(self, attribute: str, value: object) -> None:
         object.__setattr__(self, attribute, value)  # only while the column is being built

@@ -35,7 +35,7 @@ SCHEMA_KEYS = (
     "columns",
     "knowledge",
 )
-COLUMN_KEYS = ("kind", "levels", "bounds", "bins", "cuts", "missing")
+COLUMN_KEYS = ("kind", "levels", "bounds", "bins", "cuts", "missing", "shares")
 KNOWLEDGE_KEYS = ("tiers", "required", "forbidden")
 
 HEADER = """\
@@ -88,7 +88,7 @@ def _column(name: str, body: object) -> Column:
     if "kind" not in body:
         raise SchemaError(f'{where} has no kind; add kind = "categorical", "ordinal" or "numeric"')
     check_kind(name, body["kind"])
-    for key in ("levels", "bounds", "cuts"):
+    for key in ("levels", "bounds", "cuts", "shares"):
         if key in body and not isinstance(body[key], list):
             raise SchemaError(f"{where} has {key} = {body[key]!r}; write a list: {key} = [...]")
     bounds = body.get("bounds")
@@ -100,6 +100,7 @@ def _column(name: str, body: object) -> Column:
         levels=tuple(body.get("levels", ())),
         bounds=None if bounds is None else cast("tuple[float, float]", tuple(bounds)),
         cuts=_bins(where, body) if "bins" in body else tuple(body.get("cuts", ())),
+        shares=tuple(body.get("shares", ())),
         **_missing(where, body.get("missing")),
     )
 
@@ -217,6 +218,8 @@ def _column_to_dict(column: Column) -> dict[str, Any]:
             body["cuts"] = list(column.cuts)
     value = column.missing == "value"
     body["missing"] = {"value": column.missing_value} if value else column.missing
+    if column.shares:
+        body["shares"] = list(column.shares)
     return body
 
 

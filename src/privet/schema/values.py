@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from privet.errors import SchemaError
 
@@ -53,3 +54,14 @@ def finite(column: str, what: str, value: object) -> float:
         if math.isfinite(number):
             return number
     raise SchemaError(f"column {column!r} has the {what} {value!r}; write a finite number")
+
+
+def guessed_shares(column: str, shares: Iterable[object], levels: int) -> tuple[float, ...]:
+    """Shares of the levels that add up to 1. They are a public guess, for plans alone."""
+    found = tuple(finite(column, "share", share) for share in shares)
+    if found and (len(found) != levels or min(found) <= 0):
+        raise SchemaError(
+            f"column {column!r} has shares = {list(found)}; write {levels} numbers above 0, one "
+            "for each level or bin (and the last for missing cells, if these are a level)"
+        )
+    return tuple(share / math.fsum(found) for share in found)

@@ -6,7 +6,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privet.cli.graphs import as_json, methods_of, print_agreement, print_edges
+from privet.cli.graphs import (
+    as_json,
+    methods_of,
+    print_agreement,
+    print_diagnostics,
+    print_edges,
+    print_undecided,
+)
 from privet.cli.results import add_option, add_output, options, produce
 from privet.cli.show import (
     Subparsers,
@@ -98,12 +105,14 @@ def _ask(args: argparse.Namespace, **listeners: Any) -> Discovery:
 
 def _print(found: Discovery, files: tuple[Path, ...], args: argparse.Namespace) -> None:
     out = console()
+    print_diagnostics(found)
     if found.graph.edges:
         print_edges(found.graph.edges)
     else:
         plan = "privet plan --local" if found.certificate.local else "privet plan"
         hint = f"No edge stands out of the noise. `{plan}` says what could have been detected."
         out.print(hint if found.certificate.private else "No edge was found.")
+    print_undecided(found)
     for note in found.notes:
         out.print(printable(note))
     if found.others:

@@ -23,6 +23,7 @@ import numpy as np
 
 from privet.arrays import Bools
 from privet.errors import MethodError
+from privet.evidence.copies import correlated
 from privet.evidence.location import locate
 from privet.evidence.moments import (
     FINAL,
@@ -33,11 +34,12 @@ from privet.evidence.moments import (
     uncut,
     whitened,
 )
-from privet.evidence.plan import moment_lines
+from privet.evidence.plan import moment_effects
 from privet.independence.effects import of_moments
 from privet.independence.fisher_z import MomentJudge
 from privet.independence.joint import JointMomentJudge
 from privet.methods.basis import Basis, Replicas, on_scores, on_tests
+from privet.methods.copies import copies_of
 from privet.methods.options import Settings
 from privet.methods.search import Search, check_order
 from privet.methods.sources.source import NUMERIC, TESTS_AND_SCORES, Source, by_site
@@ -81,12 +83,13 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
 
 
 def basis(
-    _schema: Schema, releases: tuple[Release, ...], settings: Settings, search: Search
+    schema: Schema, releases: tuple[Release, ...], settings: Settings, search: Search
 ) -> Basis:
     """Gaussian scores of as many rows as would know as much, and tests that know the noise. Of
     several sites, tests alone: their columns may have different laws, so no score adds up."""
     sites = tuple(MomentEvidence.from_releases(each) for each in by_site(releases))
-    return _on(sites[0], settings) if len(sites) == 1 else _on_sites(sites, settings, search)
+    found = _on(sites[0], settings) if len(sites) == 1 else _on_sites(sites, settings, search)
+    return replace(found, copies=copies_of(schema, correlated(sites)))
 
 
 def _on_sites(sites: tuple[MomentEvidence, ...], settings: Settings, search: Search) -> Basis:
@@ -149,5 +152,5 @@ SOURCE = Source(
     basis=basis,
     kind=lambda _schema, _search: "moments",
     cite="second moments of Dwork, Talwar, Thakurta, Zhang 2014",
-    plan=moment_lines,
+    plan=moment_effects,
 )
