@@ -28,15 +28,9 @@ def table(rows: int, levels: int = 2) -> tuple[dict[str, Any], Schema]:
     return data, Schema(name="t", columns=columns)
 
 
-def found(rows: int, epsilon: float, **more: Any) -> privet.Discovery:
+def found(rows: int, epsilon: float) -> privet.Discovery:
     data, schema = table(rows)
-    options: dict[str, Any] = {
-        "epsilon": epsilon,
-        "delta": 1e-6,
-        "ledger": ":memory:",
-        "alpha": 1e-9,
-    }
-    return privet.discover(data, schema, ledger=":memory:", **(options | more))
+    return privet.discover(data, schema, epsilon=epsilon, delta=1e-6, ledger=":memory:", alpha=1e-9)
 
 
 def test_with_power_absent_pairs_are_separated() -> None:

@@ -10,6 +10,7 @@ from privet.errors import SchemaError
 from privet.graph.knowledge import Knowledge
 from privet.schema.model import (
     MOST_LEVELS,
+    MOST_ROWS,
     PER_PERSON,
     Adjacency,
     Column,
@@ -27,6 +28,8 @@ SCHEMA_KEYS = (
     "adjacency",
     "rows",
     "rows_per_person",
+    "person",
+    "most_rows",
     "sites_per_person",
     "unconfirmed",
     "columns",
@@ -43,6 +46,8 @@ NOTES = {
     "adjacency": "neighbours differ by one person: added or removed, or replaced",
     "rows": "the public number of rows",
     **PER_PERSON,
+    "person": "the column that says whose row it is",
+    "most_rows": "the most rows that the table can have",
     "unconfirmed": "delete an entry once you know that it is public knowledge",
 }
 READ = "read from the data"
@@ -68,6 +73,8 @@ def schema_from_dict(document: Mapping[str, Any]) -> Schema:
         adjacency=_adjacency(document.get("adjacency", Adjacency.ADD_REMOVE.value)),
         rows=document.get("rows"),
         **{key: document.get(key, 1) for key in PER_PERSON},
+        person=document.get("person"),
+        most_rows=document.get("most_rows", MOST_ROWS),
         knowledge=_knowledge(document.get("knowledge", {})),
         unconfirmed=tuple(unconfirmed),
     )
@@ -179,6 +186,10 @@ def schema_to_dict(schema: Schema) -> dict[str, Any]:
     if schema.rows is not None:
         document["rows"] = schema.rows
     document["rows_per_person"] = schema.rows_per_person
+    if schema.person is not None:
+        document["person"] = schema.person
+    if schema.most_rows != MOST_ROWS:
+        document["most_rows"] = schema.most_rows
     if schema.sites_per_person != 1:
         document["sites_per_person"] = schema.sites_per_person
     if schema.unconfirmed:

@@ -17,9 +17,11 @@ from privet.cli.graphs import (
 from privet.cli.results import add_option, add_output, options, produce
 from privet.cli.show import (
     Subparsers,
+    add_data,
     add_ledger,
     command,
     console,
+    data_of,
     print_json,
     print_promise,
     print_warnings,
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 def add(parsers: Subparsers) -> None:
     parser = command(parsers, "discover", "find the causal graph of a table, with privacy")
-    parser.add_argument("data", metavar="DATA", nargs="?", help="CSV or Parquet file")
+    add_data(parser)
     parser.add_argument("--schema", metavar="FILE", help="what is public about the data (TOML)")
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the results")
     privacy = parser.add_argument_group("privacy")
@@ -85,7 +87,7 @@ def _ask(args: argparse.Namespace, **listeners: Any) -> Discovery:
     from privet.api.discover import discover
 
     return discover(
-        args.data,
+        data_of(args),
         args.schema,
         epsilon=args.epsilon,
         delta=args.delta,

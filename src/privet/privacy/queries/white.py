@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from privet.arrays import Floats, Integers
 from privet.errors import SchemaError
 from privet.privacy.queries.base import Query, Rows, codec, records_changed
+from privet.privacy.queries.wide import narrowed, widened
 from privet.schema.model import Schema
 
 GRID = 32  # a feature of length 1
@@ -126,11 +127,12 @@ class White(Query):
         levels = dict(zip(self.columns, self.features, strict=True))
         parts = []
         for members, table in zip(self.sets, weighed.table_batch(self.sets), strict=True):
+            table = widened(table, schema)
             for axis, name in enumerate(members):
                 u = np.array(levels[name], dtype=np.int64).reshape(len(levels[name]), -1)
                 table = np.moveaxis(np.tensordot(u, table, axes=(0, axis)), 0, axis)
-            parts.append(self.multipliers[len(members)] * table.reshape(-1))
-        return np.concatenate(parts).astype(np.int64)
+            parts.append(narrowed(self.multipliers[len(members)] * table.reshape(-1)))
+        return np.concatenate(parts)
 
     def weights(self, codes: Mapping[str, NDArray[np.unsignedinteger[Any]]]) -> NDArray[np.uint8]:
         """The weight of each of some rows, a function of that row alone."""

@@ -1,4 +1,4 @@
-"""Facts of a column as a person writes them, read strictly: levels, numbers, guessed shares."""
+"""What a person may write into a schema as a level, a number or an edge, and how it is shown."""
 
 from __future__ import annotations
 
@@ -6,6 +6,19 @@ import math
 from collections.abc import Iterable
 
 from privet.errors import SchemaError
+
+
+def edge_texts(edges: tuple[float, ...]) -> tuple[str, ...]:
+    """The shortest texts, of at least 6 digits' precision, that tell the edges apart."""
+    for digits in range(6, 18):
+        texts = tuple(f"{edge + 0.0:.{digits}g}" for edge in edges)
+        if len(set(texts)) == len(edges):
+            break
+    return texts
+
+
+def is_not_whole(value: object) -> bool:
+    return not isinstance(value, int) or isinstance(value, bool)
 
 
 def level_text(column: str, level: object) -> str:
@@ -32,7 +45,7 @@ def level_text(column: str, level: object) -> str:
     return level
 
 
-def finite_number(column: str, what: str, value: object) -> float:
+def finite(column: str, what: str, value: object) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             number = float(value)
@@ -45,7 +58,7 @@ def finite_number(column: str, what: str, value: object) -> float:
 
 def guessed_shares(column: str, shares: Iterable[object], levels: int) -> tuple[float, ...]:
     """Shares of the levels that add up to 1. They are a public guess, for plans alone."""
-    found = tuple(finite_number(column, "share", share) for share in shares)
+    found = tuple(finite(column, "share", share) for share in shares)
     if found and (len(found) != levels or min(found) <= 0):
         raise SchemaError(
             f"column {column!r} has shares = {list(found)}; write {levels} numbers above 0, one "
