@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from math import inf, log
 
 import numpy as np
@@ -90,6 +90,7 @@ def _log_ratio(statistic: Floats, freedom: Floats, shift: Floats) -> Floats:
     return np.asarray(np.where((x < 1) | ~np.isfinite(series), small, series) - shift / 2)
 
 
+@lru_cache(maxsize=4096)
 def _decisive(freedom: int) -> float:
     """The noncentrality that is ruled out in 8 of 10 cases without effect."""
     usual = np.array(chdtri(freedom, 1 - POWER))
