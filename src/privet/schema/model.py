@@ -21,6 +21,7 @@ from typing import Any, Literal, get_args
 
 from privet.errors import SchemaError
 from privet.graph.knowledge import Knowledge
+from privet.schema.cuts import equal_width, texts
 from privet.schema.names import clean_name, name_key
 
 Kind = Literal["categorical", "ordinal", "numeric"]
@@ -46,8 +47,8 @@ class Adjacency(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column. Left out: `cuts` gives 4 bins of equal width, `missing` the declared value
-    that stands in the middle (numeric, ordinal) or first (categorical)."""
+    """One column. Left out: `cuts` gives 4 bins of equal width, which are `free`: a method may cut
+    elsewhere; `missing` the declared value in the middle (numeric, ordinal) or first."""
 
     name: str
     kind: Kind
@@ -56,6 +57,7 @@ class Column:
     cuts: tuple[float, ...] = ()
     missing: Missing = "value"
     missing_value: str | float | None = None
+    free: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -112,7 +114,9 @@ class Column:
             )
         self._set("bounds", (low, high))
         cuts = tuple(_number(self.name, "cut", cut) for cut in self.cuts)
-        cuts = cuts or equal_width(low, high, DEFAULT_BINS)
+        default = equal_width(low, high, DEFAULT_BINS)
+        self._set("free", not cuts or (self.free and cuts == default))
+        cuts = cuts or default
         edges = (low, *cuts, high)
         if any(a >= b for a, b in itertools.pairwise(edges)):
             raise SchemaError(
@@ -170,7 +174,7 @@ class Column:
         """One readable label per code. A value on a cut belongs to the bin above the cut."""
         labels = self.levels
         if self.bounds is not None:
-            edges = _texts((self.bounds[0], *self.cuts, self.bounds[1]))
+            edges = texts((self.bounds[0], *self.cuts, self.bounds[1]))
             inner = (f"[{a}, {b})" for a, b in itertools.pairwise(edges[:-1]))
             labels = (*inner, f"[{edges[-2]}, {edges[-1]}]")
         if self.missing != "level":
@@ -343,20 +347,6 @@ def did_you_mean(value: object, options: Iterable[str]) -> str:
     """`" (did you mean 'age'?)"`, or nothing when no option is near."""
     close = difflib.get_close_matches(str(value), list(options), n=3, cutoff=0.6)
     return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
-
-
-def equal_width(low: float, high: float, bins: int) -> tuple[float, ...]:
-    """The inner edges of `bins` bins of equal width."""
-    return tuple(low + (high - low) * i / bins for i in range(1, bins))
-
-
-def _texts(edges: tuple[float, ...]) -> tuple[str, ...]:
-    """The shortest texts, of at least 6 digits' precision, that tell the edges apart."""
-    for digits in range(6, 18):
-        texts = tuple(f"{edge + 0.0:.{digits}g}" for edge in edges)
-        if len(set(texts)) == len(edges):
-            break
-    return texts
 
 
 def _not_whole(value: object) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from privet.privacy.engines.cells import Coded
 from privet.privacy.engines.meaning import SPACES, fill, missing_code, spellings
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.source import NUMBERS, Source, connection
+from privet.schema.cuts import cut, fine_cuts, free_columns
 from privet.schema.model import Column, Schema
 
 Arrays = dict[str, NDArray[Any]]
@@ -46,12 +47,15 @@ class Encoder:
     constant: Mapping[str, int] = field(default_factory=dict)
 
     def rows(self, source: Source) -> MemoryRows:
-        """Every row, read when first asked for."""
-        return MemoryRows(
-            self.schema,
-            lambda: self._filled(self._read(source, self._codes(), plain.codes)),
+        """Every row, read when first asked for. Free columns are read in fine bins, so that they
+        can be cut anew without being read again."""
+        fine = replace(self, schema=cut(self.schema, fine_cuts(free_columns(self.schema))))
+        rows = MemoryRows(
+            fine.schema,
+            lambda: fine._filled(fine._read(source, fine._codes(), plain.codes)),
             lambda: self._filled(self._numbers(source)),
         )
+        return rows if fine.schema == self.schema else rows.cut(self.schema)
 
     @property
     def _columns(self) -> tuple[Column, ...]:

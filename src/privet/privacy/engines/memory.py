@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Any
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from privet.arrays import Floats, Integers, Weight
 from privet.errors import SchemaError
-from privet.schema.model import Schema
+from privet.schema.model import Column, Schema
 
 Codes = Mapping[str, NDArray[np.unsignedinteger[Any]]]
 Numbers = Mapping[str, Floats]
@@ -50,7 +50,8 @@ class _Block:
 class MemoryRows:
     """The rows of one table, as codes and as real numbers, each loaded when first asked for.
 
-    A row that the missing policies drop is in neither; the order of rows means nothing.
+    A row that the missing policies drop is in neither; the order of rows means nothing. ``fine``
+    are the same rows in finer bins, where there are any: from these others can be merged.
     """
 
     def __init__(
@@ -59,8 +60,10 @@ class MemoryRows:
         load_codes: Callable[[], Codes],
         load_numbers: Callable[[], Numbers],
         weights: NDArray[np.uint8] | None = None,
+        fine: MemoryRows | None = None,
     ) -> None:
-        self._schema, self._weights = schema, weights
+        self._schema, self._weights, self._fine = schema, weights, fine
+        self._merged: MemoryRows | None = None
         self._load_codes = load_codes
         self._load_numbers = load_numbers
         self._numbers: Numbers | Codes | None = None
@@ -90,11 +93,31 @@ class MemoryRows:
         and perhaps in another order, so they would be another sample: there are none.
         """
 
+        if self._fine is not None:
+            return self._fine.sampled(keep).cut(self._schema)
+
         def codes() -> Codes:
             words = np.frombuffer(os.urandom(4 * self._length), dtype=np.uint32)
             return {name: column[words < keep] for name, column in self._codes.items()}
 
         return MemoryRows(self._schema, codes, _no_numbers)
+
+    def cut(self, schema: Schema) -> MemoryRows:
+        """The same rows in merged bins; those that were asked for last are kept."""
+        if self._fine is not None:
+            return self._fine.cut(schema)
+        merged = self._merged  # another thread may put a new one in its place
+        if merged is None or merged._schema != schema:
+            load = partial(self._merge, schema)
+            self._merged = merged = MemoryRows(schema, load, self._load_numbers, fine=self)
+        return merged
+
+    def _merge(self, schema: Schema) -> Codes:
+        found = dict(self._codes)
+        for old, new in zip(self._schema.columns, schema.columns, strict=True):
+            if old.cuts != new.cuts:
+                found[new.name] = merged_codes(old, new)[found[new.name]]
+        return found
 
     def weighed(self, columns: tuple[str, ...], weight: Weight) -> MemoryRows:
         parts = [
@@ -189,6 +212,14 @@ class MemoryRows:
         for start in range(0, len(chosen[0]) if chosen else 0, BLOCK_ROWS):
             part = [column[start : start + BLOCK_ROWS] for column in chosen]
             yield np.stack(part, axis=1).astype(np.float64, copy=False)
+
+
+def merged_codes(old: Column, new: Column) -> NDArray[np.unsignedinteger[Any]]:
+    """Of each code of a column, the one that it has with fewer cuts; missing stays a level."""
+    codes = np.searchsorted(new.cuts, [-np.inf, *old.cuts], side="right")
+    if old.missing == "level":
+        codes = np.append(codes, new.cardinality - 1)
+    return codes.astype(np.uint8 if new.cardinality <= 256 else np.uint16)
 
 
 def _no_numbers() -> Numbers:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from privet.errors import PrivetError
+from privet.evidence.cuts import as_cut
 from privet.evidence.whole_table import is_whole
 from privet.graph.graph import Edge, Graph
 from privet.privacy.queries.moments import Locations
@@ -189,7 +190,7 @@ def about_rows(saved: Saved) -> int | None:
     """The public number of rows, or about the number that was released, to two digits."""
     if saved.schema.rows is not None:
         return saved.schema.rows
-    for release in saved.releases:
+    for release in as_cut(saved.schema, saved.releases)[1]:
         query = release.query
         if isinstance(query, Components) and query.sets == ((),):
             return _rounded(float(release.values[0]))
