@@ -82,8 +82,17 @@ def groups(worth: float) -> int:
 
 
 def _places(rows: Floats, groups: int) -> tuple[int, ...]:
-    """Where groups of even shares end, from below; if a place holds more than that, fewer are
-    left for the others. At least one, in the middle if nothing is known."""
+    """Where so many groups end. If a few numbers hold most rows there are 4, 3 or 2: tables of few
+    different shapes are tested together, so that other numbers would cost time."""
+    for count in (groups, *(fewer for fewer in (USUAL, FEWEST) if fewer < groups)):
+        if len(found := _even(rows, count)) == count - 1:
+            return found
+    return _even(rows, 2) or (FINE // 2,)
+
+
+def _even(rows: Floats, groups: int) -> tuple[int, ...]:
+    """Where groups of even shares end, from below. What a step holds beyond that leaves less for
+    the others; there may be fewer."""
     below = np.cumsum(rows)[:-1] / max(float(rows.sum()), 1e-9)
     found: list[int] = []
     done, least = 0.0, SMALLEST / groups
@@ -94,7 +103,7 @@ def _places(rows: Floats, groups: int) -> tuple[int, ...]:
         at = fits[np.abs(below[fits] - (done + (1 - done) / left)).argmin()]
         found.append(int(at) + 1)
         done = float(below[at])
-    return tuple(found) or (FINE // 2,)
+    return tuple(found)
 
 
 def as_cut(schema: Schema, releases: Sequence[Release]) -> tuple[Schema, tuple[Release, ...]]:

@@ -48,12 +48,15 @@ def cut(schema: Schema, cuts: Cuts) -> Schema:
     """The same table with some free columns cut elsewhere."""
     places = dict(cuts)
     columns = (
-        replace(column, cuts=tuple(_grid(column)[i - 1] for i in places[column.name]), free=False)
-        if column.name in places
-        else column
+        _cut(column, places[column.name]) if column.name in places else column
         for column in schema.columns
     )
     return replace(schema, columns=tuple(columns))
+
+
+def _cut(column: Column, places: tuple[int, ...]) -> Column:
+    grid = _grid(column)
+    return replace(column, cuts=tuple(grid[i - 1] for i in places), free=False)
 
 
 def fixed(schema: Schema) -> Schema:
