@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 FLARE := .venv-flare
+ENGINES := .venv-engines
 
-.PHONY: demo test lint pytest coverage federated clean
+.PHONY: demo test lint pytest coverage federated test-engines bench clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Privet needs Python 3.11 or later; try make PYTHON=python3.12")'
@@ -44,10 +45,39 @@ $(FLARE)/.installed:
 federated: $(VENV)/.installed-test $(FLARE)/.installed
 	PRIVET_FLARE=$(FLARE)/bin $(BIN)/python -m pytest -n 0 tests/deployment
 
+# Every table of the documents that is about accuracy, measured anew; about an hour on two cores.
+bench: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python bench/accuracy.py
+	$(BIN)/python bench/accuracy.py --networks sachs,child --rows 1000,10000,1000000 \
+		--epsilons 0.1,1,inf --name accuracy-rows
+	$(BIN)/python bench/numeric.py
+	$(BIN)/python bench/confidence.py
+	$(BIN)/python bench/searches.py
+	$(BIN)/python bench/searches.py --numeric --runs 3
+	$(BIN)/python bench/plan.py
+	$(BIN)/python bench/real.py
+	$(BIN)/python -m tests.docs.test_docs
+
+# Real engines: a PostgreSQL server of its own and Spark in one process. They need programs that pip
+# does not have; with Debian's packages, for a user who is not root and without installing them:
+#   mkdir engines && cd engines && apt-get download postgresql-15 libpq5 openjdk-17-jre-headless
+#   for each in *.deb; do dpkg -x $each .; done
+#   export PRIVET_POSTGRES=$PWD/usr/lib/postgresql/15/bin LD_LIBRARY_PATH=$PWD/usr/lib/x86_64-linux-gnu
+#   export JAVA_HOME=$(echo $PWD/usr/lib/jvm/java-17-openjdk-*)
+# As root: apt-get install postgresql openjdk-17-jre-headless. What is not there is skipped, and said.
+$(ENGINES)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(ENGINES)
+	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test,postgres,spark]'
+	touch $@
+
+test-engines: $(ENGINES)/.installed
+	$(ENGINES)/bin/python -m pytest -n 0 -rs tests/engines
+
 # The same with every line counted, which takes longer.
 coverage: $(VENV)/.installed-test
 	$(BIN)/python -m pytest --cov --cov-report=
 	$(BIN)/python -m tests.helpers.reached
 
 clean:
-	rm -rf $(VENV) $(FLARE) demo build dist src/*.egg-info
+	rm -rf $(VENV) $(FLARE) $(ENGINES) demo build dist src/*.egg-info

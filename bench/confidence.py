@@ -10,18 +10,18 @@ for the public networks.
 from __future__ import annotations
 
 import argparse
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import blas  # noqa: F401
 import numpy as np
-from common import markdown, network, parallel, table, write
+from common import markdown, network, parallel, table, with_all_arrows, write
 
 import privet
 from privet.networks import random_network
 from privet.networks.network import Network
 
-BINS = (0.0, 0.3, 0.5, 0.7, 0.85, 0.95, 1.0)
+BINS = (0.0, 0.3, 0.5, 0.7, 0.85, 0.95, 0.98, 0.99, 1.0)
 PUBLIC = ("cancer", "earthquake", "survey", "asia", "sachs", "child", "insurance", "alarm")
 
 
@@ -46,13 +46,17 @@ def _judged(
     found = privet.discover(data, model.schema(), epsilon=epsilon, delta=1e-6, ledger=":memory:")
     truth = model.graph().cpdag()
     out: list[tuple[Any, ...]] = []
-    for edge in found.graph.edges:
+    for edge in with_all_arrows(found.graph).edges:
         joined = truth.adjacent(edge.source, edge.target)
         out.append((kind, "edge", edge.confidence, joined))
         if edge.mark == "-->":
             true = joined and (edge.source, edge.target) in truth.arcs()
             true = true and (edge.target, edge.source) not in truth.arcs()
             out.append((kind, "arrow", edge.arrow_confidence, true))
+    for a, b in combinations(found.graph.nodes, 2):
+        if not found.graph.adjacent(a, b):
+            open_ = (a, b) in found.graph.undecided
+            out.append((kind, "undecided" if open_ else "separated", 0.0, truth.adjacent(a, b)))
     return out
 
 
@@ -78,6 +82,11 @@ def main() -> None:
                     error = np.sqrt(share * (1 - share) / held.sum())
                     shown = f"{share:.3f} ± {error:.3f}"
                     rows.append([kind, what, f"{low:g}–{high:g}", mean, shown, held.sum()])
+        for what in ("separated", "undecided"):
+            true = np.array([t for k, w, _, t in records if (k, w) == (kind, what)])
+            error = np.sqrt(true.mean() * (1 - true.mean()) / len(true))
+            shown = f"{true.mean():.3f} ± {error:.3f}"
+            rows.append([kind, f"{what} pair", "", "", shown, len(true)])
     header = ["networks", "what", "confidence", "mean", "share true ± se", "number"]
     write("confidence", "Confidence against truth", markdown(header, rows), None)
 

@@ -27,6 +27,7 @@ from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.tables import Components
 from privet.results import saved as evidence_file
+from privet.results.diagnostics import about_rows
 from privet.results.folder import FILES, Stage
 from privet.results.report import graph as html
 from privet.schema.model import Adjacency, Column, Schema
@@ -303,8 +304,8 @@ def test_no_file_says_where_the_data_are(tmp_path: Path) -> None:
 
 def test_the_report_rounds_the_number_of_rows_that_was_released() -> None:
     found = ask(epsilon=50.0)  # noise of a few rows
-    assert html.about_rows(found.evidence) in (3900, 4000, 4100)
-    assert f"about {html.about_rows(found.evidence):,} rows" in html.report(found)
+    assert about_rows(found.evidence) in (3900, 4000, 4100)
+    assert f"about {about_rows(found.evidence):,} rows" in html.report(found)
 
 
 def test_a_failure_leaves_nothing_half_written(tmp_path: Path) -> None:

@@ -214,6 +214,16 @@ CASES: dict[str, tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = {
         ("plan", "schema.toml", "--epsilon", "1", "--rows", "0"),
         ("--rows is 0", "at least 1"),
     ),
+    "plan without epsilon": (
+        {},
+        ("plan", "schema.toml", "--rows", "9"),
+        ("--epsilon 1", "--effect 0.1"),
+    ),
+    "plan with odd margins": (
+        {},
+        ("plan", "schema.toml", "--rows", "9", "--epsilon", "1", "--margins", "odd"),
+        ("'odd'", "even or uneven"),
+    ),
     "plan with a bad effect": (
         {},
         ("plan", "schema.toml", "--epsilon", "1", "--rows", "9", "--effect", "1.5"),

@@ -30,6 +30,26 @@ def test_a_draft_is_a_schema_that_discover_accepts(home: Path, run: Run) -> None
     assert sum("rain.levels" in text and "nobody has confirmed" in text for text in assumed) == 1
 
 
+def test_plan_says_which_epsilon_an_effect_needs_without_being_told_one(
+    home: Path, run: Run
+) -> None:
+    words = ("plan", "schema.toml", "--rows", "10000", "--effect", "0.1")
+    found = json.loads(run(*words, "--json").out)
+    assert 0 < found["epsilon_for_effect"] < 10 and found["delta"] == 0
+    uneven = json.loads(run(*words, "--margins", "uneven", "--json").out)
+    assert uneven["epsilon_for_effect"] > found["epsilon_for_effect"]
+    assert "needs epsilon" in run(*words).out
+    assert "needs epsilon" in run(*words, "--sites", "3").out
+
+
+def test_plan_names_what_it_guesses_and_what_will_not_show(home: Path, run: Run) -> None:
+    shown = run("plan", "schema.toml", "--rows", "50", "--epsilon", "0.1").out
+    assert "--margins uneven" in shown and "would show in 3 pairs: rain and sprinkler" in shown
+    words = ("plan", "schema.toml", "--rows", "50", "--epsilon", "0.1", "--margins", "uneven")
+    assert "equally common" not in run(*words).out
+    assert json.loads(run(*words, "--json").out)["invisible"][0] == ["rain", "sprinkler"]
+
+
 def test_plan_prints_a_table_and_what_an_effect_needs(home: Path, run: Run) -> None:
     (home / "data.csv").unlink()  # it needs no data
     words = ("plan", "schema.toml", "--rows", "10000", "--epsilon", "1")

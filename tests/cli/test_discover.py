@@ -50,7 +50,7 @@ def test_the_folder_holds_everything(home: Path, run: Run) -> None:
 def test_the_terminal_shows_graph_certificate_cap_and_files(home: Path, run: Run) -> None:
     out = run(*GOOD).out
     for edge in load("out/graph.json").edges:
-        assert re.search(rf"{edge.source} +{edge.mark} +{edge.target} +{edge.confidence:.2f}", out)
+        assert re.search(rf"{edge.source} +{edge.mark} +{edge.target} +{edge.confidence:.3f}", out)
     assert "privacy certificate" in out and "epsilon 1, delta 0" in out
     assert "set the cap of data set 'people' to epsilon 1" in out
     assert "privet ledger grant people --epsilon 2" in out

@@ -18,9 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet.errors import BudgetError, DataError, SchemaError
-from privet.privacy.engines import memory
-from privet.privacy.engines.encode import UNREADABLE, Encoder
+from privet.privacy.engines import memory, work
+from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.memory import MemoryRows
+from privet.privacy.engines.source import UNREADABLE
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
 from privet.privacy.queries.base import Query
@@ -273,7 +274,7 @@ def test_nothing_public_shows_a_row(run: Run) -> None:
     assert repr(vault) == str(vault) == "Vault('people')"
     shown = {name for name in dir(vault) if not name.startswith("_")}
     doors = {"release", "select", "sieve", "tested", "share"}
-    assert shown == {"schema", "private", "sample", *doors}
+    assert shown == {"schema", "private", "sample", "engine", *doors}
     assert SECRET not in repr(vault._rows)
     for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
         for thing in (vault, vault._rows):
@@ -368,7 +369,7 @@ def test_tables_equal_a_plain_count(data: st.DataObject) -> None:
 
 def test_counting_over_several_blocks_of_rows_and_cells() -> None:
     draw = np.random.default_rng(3)
-    n, sizes = 2 * memory.BLOCK_ROWS + 17, (40, 50, 60, 3)
+    n, sizes = 2 * work.BLOCK_ROWS + 17, (40, 50, 60, 3)
     schema = table_schema(sizes)
     held = {f"c{i}": draw.integers(0, k, n, dtype=np.uint8) for i, k in enumerate(sizes)}
     rows = MemoryRows(schema, lambda: held, dict)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privet.errors import DataError
+from privet.schema.born import born_with
 from privet.schema.draft import _round_outward, draft
 from privet.schema.model import Schema
 
@@ -167,3 +168,33 @@ def test_spaces_around_names_and_cells_do_not_count(tmp_path: Path) -> None:
     schema = Schema.from_toml(draft(table(tmp_path, 'x , "y z"', [" a, 1", "b ,2", "a,2 "])))
     assert schema.names == ("x", "y z")
     assert [column.levels for column in schema.columns] == [("a", "b"), ("1", "2")]
+
+
+def test_a_draft_proposes_what_comes_first_by_names_alone(tmp_path: Path) -> None:
+    path = table(tmp_path, "income,age,stage,birthYear", [f"{i},{i},{i},{i}" for i in range(30)])
+    text = draft(path)
+    assert Schema.from_toml(text).knowledge.tiers == ()
+    at = text.index("# [knowledge]")
+    confirmed = text[:at] + text[at:].replace("# [knowledge]", "[knowledge]").replace(
+        "# tiers", "tiers"
+    )
+    tiers = (("age", "birthYear"), ("income", "stage"))
+    assert Schema.from_toml(confirmed).knowledge.tiers == tiers
+
+
+@pytest.mark.parametrize("header", ["income,stage", "age,sex"])
+def test_names_that_tell_nothing_propose_nothing(tmp_path: Path, header: str) -> None:
+    path = table(tmp_path, header, [f"{i},{i}" for i in range(30)])
+    assert "tiers" not in draft(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "born"),
+    [
+        *[(name, True) for name in ("age", "Age", "SEX", "native-country", "DOB", "birthYear")],
+        *[(name, True) for name in ("mother age", "place_of_birth", "race")],
+        *[(name, False) for name in ("stage", "wage", "sexton", "embrace", "agent", "income")],
+    ],
+)
+def test_which_names_speak_of_birth(name: str, born: bool) -> None:
+    assert bool(born_with([name])) is born

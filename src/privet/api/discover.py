@@ -339,4 +339,5 @@ def _search_one(
         method=chosen.name,
         tests=found.tests,
         notes=notes,
+        absences=found.absences,
     )

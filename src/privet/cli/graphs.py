@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privet.cli.show import console, number, rows, table
+from privet.cli.show import console, number, printable, rows, table
 from privet.errors import MethodError
 
 if TYPE_CHECKING:
     from privet.graph.graph import Edge
     from privet.results.discovery import Discovery
+
+
+UNDECIDED = 8  # pairs that are shown on the terminal
 
 
 def methods_of(args: argparse.Namespace) -> str | list[str]:
@@ -37,6 +40,10 @@ def as_json(found: Discovery, files: tuple[Path, ...]) -> dict[str, Any]:
         "certificate": dict(found.certificate),
         "files": {path.name: str(path) for path in files},
     }
+    if found.diagnostics:
+        result["diagnostics"] = [asdict(one) for one in found.diagnostics]
+    if found.absences:
+        result["absent"] = [asdict(absence) for absence in found.absences]
     if found.notes:
         result["notes"] = list(found.notes)
     if found.others:
@@ -45,13 +52,48 @@ def as_json(found: Discovery, files: tuple[Path, ...]) -> dict[str, Any]:
     return result
 
 
+def print_diagnostics(found: Discovery) -> None:
+    """What to know of the columns before the graph is believed."""
+    if not found.diagnostics:
+        return
+    out = console()
+    out.print("Look at these columns first:")
+    for one in found.diagnostics:
+        out.print(printable(f"- {one.text}"), soft_wrap=True)
+
+
+def print_undecided(found: Discovery) -> None:
+    """Pairs that are not in the graph though nothing rules an edge out, the likeliest first."""
+    open_ = sorted((a for a in found.absences if a.undecided), key=lambda a: -a.effect)
+    if not open_:
+        return
+    made = table("cannot say", "", "given", "may be up to", "rows", "epsilon", right=("rows",))
+    for a in open_[:UNDECIDED]:
+        need = (times(a.rows), times(a.epsilon))
+        rows(made, (*a.pair, ", ".join(a.given) or "nothing", f"{a.largest:.2f}", *need))
+    out = console()
+    out.print(made)
+    more = len(open_) - UNDECIDED
+    out.print(
+        f"Of {'one pair' if len(open_) == 1 else f'{len(open_)} pairs'} the evidence cannot say "
+        "whether they are joined: no test had the power to. So many times the rows, or the "
+        "epsilon, would tell." + (f" {more} more are in graph.json." if more > 0 else ""),
+        soft_wrap=True,
+    )
+
+
+def times(factor: float) -> str:
+    return "-" if factor == float("inf") else f"x {factor:.2g}"
+
+
 def print_edges(edges: Sequence[Edge], more: Sequence[str] = (), *, heading: str = "") -> None:
     """The surest first; ``more`` is one further cell for each, under a heading of its own."""
-    figures = ("confidence", "of its mark")
+    figures = ("confidence", "of its arrow")
     made = table("edge", "", "", *figures, *([heading] if more else []), right=figures)
     cells = dict(zip(edges, more, strict=True)) if more else {}
     for e in sorted(edges, key=lambda e: -(e.confidence or 0.0)):
-        sure = (number(e.confidence, 2), number(e.arrow_confidence, 2))
+        lean = "" if e.lean is None else f", to {e.lean}"
+        sure = (number(e.confidence, 3), number(e.arrow_confidence, 2) + lean)
         rows(made, (e.source, e.mark, e.target, *sure, *([cells[e]] if more else [])))
     console().print(made)
 

@@ -34,6 +34,21 @@ def add_ledger(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """The table: a file, or where it lies in an engine."""
+    parser.add_argument(
+        "data", metavar="DATA", nargs="?", help="CSV or Parquet file, or a table of an engine"
+    )
+    parser.add_argument(
+        "--engine", choices=("duckdb", "spark"), help="DATA is a table or file of this engine"
+    )
+
+
+def data_of(args: argparse.Namespace) -> str | None:
+    found: str | None = args.data
+    return found if found is None or args.engine is None else f"{args.engine}:{found}"
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -17,7 +17,7 @@ from privet.arrays import Floats
 from privet.evidence.location import spread
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.cut import Cut
-from privet.privacy.queries.tables import Tables
+from privet.privacy.queries.tables import Components, Tables
 from privet.schema.cuts import FINE, Cuts, cut, free_columns
 from privet.schema.model import Schema
 
@@ -107,11 +107,20 @@ def _even(rows: Floats, groups: int) -> tuple[int, ...]:
 
 
 def as_cut(schema: Schema, releases: Sequence[Release]) -> tuple[Schema, tuple[Release, ...]]:
-    """The schema under which the last of these were asked, and those that were asked under it as
-    if it had been declared; histograms that told the cuts are not among them."""
-    cuts = next((one.query.cuts for one in reversed(releases) if isinstance(one.query, Cut)), ())
-    return cut(schema, cuts), tuple(
+    """The schema under which the last of these were asked, and all that hold under it, as if it had
+    been declared: not the histograms that told the cuts."""
+    last = next((one.query for one in reversed(releases) if isinstance(one.query, Cut)), None)
+    if last is None:
+        return schema, tuple(releases)
+    return last.schema(schema), tuple(
         replace(one, query=one.query.query) if isinstance(one.query, Cut) else one
         for one in releases
-        if not isinstance(one.query, Cut) or one.query.cuts == cuts
+        if not isinstance(one.query, Cut) or one.query.cuts == last.cuts or _is_apart(one.query)
     )
+
+
+def _is_apart(query: Cut) -> bool:
+    """Whether this is about other columns than those that are cut."""
+    names = {name for name, _ in query.cuts}
+    inner = query.query
+    return isinstance(inner, Components) and names.isdisjoint(n for s in inner.sets for n in s)

@@ -1,12 +1,22 @@
-"""What a run will be able to see, from public facts alone. Touches no data.
+"""What a run will be able to see, from public facts and guesses alone. Touches no data.
 
-For tables with even margins, the test of x ⊥ y | Z is a chi-square test with (r-1)(c-1) degrees
-of freedom and noncentrality ``n φ² / (1 + s² r c / n)``: φ² is the squared effect, φ = V sqrt(
-min(r, c) - 1) with Cramér's V, and s² the variance of the noise in unit contrasts, which the
-schema, ε and δ fix. Uneven margins see less. Order 0 is planned with the first half of the
+The test of x ⊥ y | Z is a chi-square test with (r-1)(c-1) directions. In a direction of the
+sampling noise, the noise of privacy adds its share: for even margins (s² r c / n) times as much in
+all of them, with s² the variance of the noise in unit contrasts, which the schema, ε and δ fix.
+Where levels are rare, sampling noise is small and the noise of privacy is not, so that a table with
+uneven margins sees less: the directions count by w = 1 / (1 + s² a b / n), a and b the stretches of
+its two columns. An effect φ, φ = V sqrt(min(r, c) - 1) with Cramér's V, that lies in any direction
+alike then has the noncentrality n φ² mean(w) in (Σw)² / Σw² degrees of freedom.
+
+Margins are guessed: as the schema declares them (``shares``), else even, or uneven with shares that
+fall with the cube of the rank (8 to 1 of two levels). Order 0 is planned with the first half of the
 budget; orders 1 and 2 with what the second half adds if about a dozen triples per column are
-measured. Where the table of all columns is measured instead, every order is planned with its
+measured, and with the noise of the margins within as many strata as a typical column has levels (or
+two of them). Where the table of all columns is measured instead, every order is planned with its
 noise. For numeric columns the same is said of correlations, with Fisher's z.
+
+With δ > 0 the run may measure white features of weighed rows (``white.py``), if these tell more.
+Then noise is to sampling noise the same in all directions but those of very rare levels.
 
 Of several sites, each with rows and noise of its own, both add up where one effect is common to
 all; and where each has an effect of its own, Bayes factors are multiplied
@@ -16,23 +26,37 @@ be twice as large.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations
-from math import inf, log, sqrt
-from typing import Protocol
+from functools import lru_cache
+from itertools import combinations, islice
+from math import comb, inf, log, sqrt
+from statistics import median
+from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Floats
 from privet.evidence import unit_noise
 from privet.evidence.moments import planned_noise
 from privet.evidence.prior import EFFECTS, default_level
+from privet.evidence.white import BETTER, PAIRS, RAREST, Design, contrast_worth
 from privet.privacy.ledger.conversion import Number, budget_for
-from privet.schema.model import Schema
+from privet.privacy.queries.base import records_changed
+from privet.privacy.queries.contrasts import GRID, contrasts
+from privet.privacy.queries.white import GRID as WHITE_GRID
+from privet.privacy.queries.white import Levels
+from privet.schema.model import Column, Schema
 
 POWER = 0.8
 DRAWS = 20_000  # of factors, to find the law of their product
+LARGEST, HALVINGS = 20, 60  # quadruplings and halvings in which a statistic is looked for
+STRONG = 0.3  # an effect that one would be sorry to miss
+# How common levels are guessed to be, where the schema does not say.
+Margins = Literal["even", "uneven"]
+Shares = tuple[float, ...]
+# Mean weight of the directions of a test, how many there seem to be, and the weight of these.
+Weights = tuple[float, float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +73,15 @@ class PlanLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
+    """``invisible`` are the pairs in which not even a strong effect would show, given nothing."""
+
     method: str
     rows: int
     epsilon: float
     delta: float
+    margins: Margins
     lines: tuple[PlanLine, ...]
+    invisible: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -72,98 +100,236 @@ class Reading:
 ALONE = Reading()
 
 
-class Lines(Protocol):
-    """Which effects show at each order: of a schema, about so many rows, epsilon and delta."""
+class Effects(Protocol):
+    """The smallest effects that show: of a schema, about so many rows, epsilon and delta."""
 
     def __call__(
-        self, schema: Schema, rows: int, epsilon: Number, delta: Number, reading: Reading = ALONE
-    ) -> tuple[PlanLine, ...]: ...
+        self,
+        schema: Schema,
+        rows: int,
+        epsilon: Number,
+        delta: Number,
+        reading: Reading = ALONE,
+        margins: Margins = "even",
+    ) -> Sight: ...
 
 
-def table_lines(
-    schema: Schema, rows: int, epsilon: Number, delta: Number, reading: Reading = ALONE
-) -> tuple[PlanLine, ...]:
-    levels = sorted(column.cardinality for column in schema.columns)
-    shapes = Counter(combinations(levels, 2))
-    level = default_level(len(levels))
+@dataclass(frozen=True, kw_only=True)
+class Sight:
+    """The smallest effect that shows in each pair of columns, in the order of ``combinations``,
+    at each order."""
+
+    what: str
+    smallest: tuple[Floats, ...]
+
+    def lines(self) -> tuple[PlanLine, ...]:
+        return tuple(
+            PlanLine(
+                order=order,
+                what=self.what,
+                best=float(effects.min()),
+                typical=float(np.median(effects)),
+                worst=float(effects.max()),
+            )
+            for order, effects in enumerate(self.smallest)
+        )
+
+
+def table_effects(
+    schema: Schema,
+    rows: int,
+    epsilon: Number,
+    delta: Number,
+    reading: Reading = ALONE,
+    margins: Margins = "even",
+) -> Sight:
+    size = len(schema.columns)
+    guessed = [shares(column, margins) for column in schema.columns]
+    pairs = [tuple(sorted(pair, key=guessed.__getitem__)) for pair in combinations(range(size), 2)]
+    kinds = {(guessed[i], guessed[j]): (i, j) for i, j in pairs}  # alike ones once
+    run = _Run(schema, rows, epsilon, delta, reading)
+    white = _weighed(run, guessed)
+    found = []
+    for order in range(min(3, size - 1)):
+        typical = int(np.median([len(each) for each in guessed])) ** order
+        if white is not None:
+            weighed = {kind: white.weights(pair, typical, order) for kind, pair in kinds.items()}
+        else:
+            weighed = _contrasted(run, kinds, typical, order)
+        mean, freedom, gain = np.array([weighed[guessed[i], guessed[j]] for i, j in pairs]).T
+        gains = np.array(EFFECTS) ** 2 * run.every * gain[:, None]
+        needed = _shifts(freedom, gains, default_level(size), reading)
+        widths = np.array([min(len(guessed[i]), len(guessed[j])) - 1 for i, j in pairs])
+        found.append(np.sqrt(needed / (run.every * mean) / widths))
+    return Sight(what="Cramér's V", smallest=tuple(found))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a plan is asked for."""
+
+    schema: Schema
+    rows: int
+    epsilon: Number
+    delta: Number
+    reading: Reading
+
+    @property
+    def every(self) -> float:
+        """All rows that are read as one table's."""
+        return float(self.rows * self.reading.pooled)
+
+
+@dataclass(frozen=True)
+class _White:
+    """White features of weighed rows: the share of the rows that is left, the noise after one
+    measurement and after two, and the guessed margins under which the features are not white."""
+
+    design: Design
+    guessed: list[Shares]
+    kept: float
+    noise: tuple[float, float]
+
+    def weights(self, pair: tuple[int, int], strata: int, order: int) -> Weights:
+        a, b = (self._stretches(i, strata) for i in pair)
+        mean, freedom, gain = _weights(a, b, self.noise[min(order, 1)])
+        return self.kept * mean, freedom, self.kept * gain
+
+    def _stretches(self, column: int, strata: int) -> Floats:
+        return _stretches(self.guessed[column], self.design.features[column], WHITE_GRID, strata)
+
+
+def _weighed(run: _Run, guessed: list[Shares]) -> _White | None:
+    """None where contrasts are measured."""
+    if run.delta == 0:
+        return None
+    size, schema, rows = len(guessed), run.schema, run.every
+    believed = [np.maximum(each, RAREST) / np.maximum(each, RAREST).sum() for each in guessed]
+    budget = float(budget_for(run.epsilon, run.delta, unit_noise.ACCOUNTING)) / run.reading.noise
+    reach = records_changed(schema) * schema.rows_per_person
+    few = list(islice(combinations(range(size), 3), unit_noise.TRIPLES_PER_COLUMN * size))
+    design = Design.of(schema.names, believed, rows)
+    kept, noise = design.foreseen(budget / reach**2, few)
+    plain = contrast_worth(schema, believed, rows, budget * float(PAIRS))
+    if rows * kept / (1 + noise[0]) < BETTER * median(plain):
+        return None
+    return _White(design, guessed, kept, noise)
+
+
+def _contrasted(
+    run: _Run, kinds: dict[tuple[Shares, Shares], tuple[int, int]], strata: int, order: int
+) -> dict[tuple[Shares, Shares], Weights]:
+    """Weights of the directions, where contrasts are measured."""
+    noise = _noise_of(run.schema, run.epsilon, run.delta, order)
+    scale = run.reading.noise / run.every
+    weighed = {}
+    for kind, (i, j) in kinds.items():
+        a, b = (_stretches(p, _contrasts(len(p)), GRID, strata) for p in kind)
+        weighed[kind] = _weights(a, b, scale * noise(i, j))
+    return weighed
+
+
+@lru_cache(maxsize=256)
+def _contrasts(levels: int) -> Levels:
+    return tuple(map(tuple, contrasts(levels, ordered=False).T.tolist()))
+
+
+def shares(column: Column, margins: Margins) -> Shares:
+    """How common each level is, as far as one guesses."""
+    if column.shares:
+        return column.shares
+    ranks = np.arange(1.0, column.cardinality + 1)
+    falling = ranks ** (-3.0 if margins == "uneven" else 0.0)
+    return tuple((falling / falling.sum()).tolist())
+
+
+def _noise_of(
+    schema: Schema, epsilon: Number, delta: Number, order: int
+) -> Callable[[int, int], float]:
+    """Variance of the noise in unit contrasts, of the pair of columns i and j."""
     if delta == 0 and unit_noise.whole_is_quieter(schema):
-        whole = [unit_noise.of_whole(schema, r, c, epsilon) for r, c in shapes]
-        orders = [whole] * 3
-    else:
-        first, later = unit_noise.of_interactions(schema, epsilon, delta)
-        orders = [[noise] * len(shapes) for noise in (first, later, later)]
-    lines = []
-    for order, noises in enumerate(orders[: len(schema.columns) - 1]):
-        effects = [
-            _smallest_v(r, c, rows, noise, level, reading)
-            for (r, c), noise in zip(shapes, noises, strict=True)
-        ]
-        every = np.repeat(effects, list(shapes.values()))
-        lines.append(_line(order, "Cramér's V", every))
-    return tuple(lines)
+        levels = [column.cardinality for column in schema.columns]
+        return lambda i, j: unit_noise.of_whole(schema, levels[i], levels[j], epsilon)
+    first, later = unit_noise.of_interactions(schema, epsilon, delta)
+    return lambda _i, _j: later if order else first
 
 
-def _line(order: int, what: str, effects: NDArray[np.float64]) -> PlanLine:
-    return PlanLine(
-        order=order,
-        what=what,
-        best=float(effects.min()),
-        typical=float(np.median(effects)),
-        worst=float(effects.max()),
-    )
+@lru_cache(maxsize=4096)
+def _stretches(guessed: Shares, features: Levels, grid: int, strata: int) -> Floats:
+    """Variances that unit noise has in a column's directions of sampling noise; for contrasts and
+    even margins, as many as there are levels. The noise of the margin comes in by its unevenness,
+    stratum by stratum."""
+    p, h = np.array(guessed), np.array(features, dtype=float).T / grid
+    uneven = h @ p
+    sampling = h * p @ h.T - np.outer(uneven, uneven)
+    noise = np.eye(len(p) - 1) + strata * np.outer(uneven, uneven)
+    return np.maximum(np.linalg.eigvals(np.linalg.solve(sampling, noise)).real, 0.0)
 
 
-def _smallest_v(r: int, c: int, rows: int, noise: float, level: float, reading: Reading) -> float:
-    """The smallest Cramér's V of an r x c table that the Bayes-factor test finds."""
-    rows = rows * reading.pooled
-    spread = 1 + reading.noise * noise * r * c / rows
-    gains = np.array(EFFECTS) ** 2 * rows / spread
-    needed = _shift((r - 1) * (c - 1), gains, level, reading)
-    return sqrt(needed * spread / rows / (min(r, c) - 1))
+def _weights(a: Floats, b: Floats, noise: float) -> Weights:
+    weights = 1 / (1 + noise * np.outer(a, b))
+    total, squares = float(weights.sum()), float((weights**2).sum())
+    return total / weights.size, total**2 / squares, squares / total
 
 
-def moment_lines(
-    schema: Schema, rows: int, epsilon: Number, delta: Number, reading: Reading = ALONE
-) -> tuple[PlanLine, ...]:
-    rows = rows * reading.pooled
+def moment_effects(
+    schema: Schema,
+    rows: int,
+    epsilon: Number,
+    delta: Number,
+    reading: Reading = ALONE,
+    margins: Margins = "even",  # of no matter to moments
+) -> Sight:
+    rows, size = rows * reading.pooled, len(schema.columns)
     noise = reading.noise * planned_noise(
         schema, rows, budget_for(epsilon, delta, unit_noise.ACCOUNTING)
     )
-    spread = 1 + 2 / len(schema.columns)  # moments are taken of directions
-    lines = []
-    for order in range(min(3, len(schema.columns) - 1)):
+    spread = 1 + 2 / size  # moments are taken of directions
+    found = []
+    for order in range(min(3, size - 1)):
         variance = spread / max(rows - order - 3, 1) + noise
-        level = default_level(len(schema.columns))
-        needed = _shift(1, np.array(EFFECTS) ** 2 / variance, level, reading)
-        lines.append(_line(order, "correlation", np.tanh([sqrt(needed * variance)])))
-    return tuple(lines)
+        gains = np.array(EFFECTS)[None] ** 2 / variance
+        needed = _shifts(np.ones(1), gains, default_level(size), reading)
+        found.append(np.repeat(np.tanh(np.sqrt(needed * variance)), comb(size, 2)))
+    return Sight(what="correlation", smallest=tuple(found))
 
 
-def _shift(freedom: int, gains: NDArray[np.float64], level: float, reading: Reading) -> float:
+def _shifts(freedom: Floats, gains: Floats, level: float, reading: Reading) -> Floats:
+    """What the statistics must be shifted by; alike ones are worked out once."""
     level /= reading.averaged
+    asked, back = np.unique(np.column_stack([freedom, gains]).round(9), axis=0, return_inverse=True)
     if reading.factors == 1:
-        return noncentrality(freedom, gains, level)
-    return _shift_of_each(freedom, gains, level, reading.factors)
+        found = noncentralities(asked[:, 0], asked[:, 1:], level)
+    else:
+        each = [_shift_of_each(one[0], one[1:], level, reading.factors) for one in asked]
+        found = np.array(each)
+    return np.asarray(found[back.ravel()])
 
 
-def noncentrality(freedom: int, gains: NDArray[np.float64], level: float) -> float:
+def noncentrality(freedom: float, gains: Floats, level: float) -> float:
     """What a chi-square statistic must be shifted by for 80% of the Bayes factors to exceed
     1/level; ``gains`` are the prior variances over that of the statistic."""
-    from scipy.optimize import brentq
+    return float(noncentralities(np.array([float(freedom)]), gains[None], level)[0])
+
+
+def noncentralities(freedom: Floats, gains: Floats, level: float) -> Floats:
+    """The same for many tests; infinite where noise is so large that no statistic convinces."""
     from scipy.special import chndtrinc
 
-    def excess(statistic: float) -> float:
-        return float(_log_bayes(np.array(statistic), freedom, gains)) - log(1 / level)
+    bar, low = log(1 / level), np.zeros_like(freedom)
+    high = 10.0 * freedom + 100.0
+    for _ in range(LARGEST):
+        short = _log_bayes(high, freedom, gains) < bar
+        high = np.where(short, 4 * high, high)
+    never = _log_bayes(high, freedom, gains) < bar
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        short = _log_bayes(middle, freedom, gains) < bar
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    return np.where(never, inf, chndtrinc(high, freedom, 1 - POWER))
 
-    top = 10.0 * freedom + 100.0
-    while excess(top) < 0:
-        top *= 4.0
-        if top > 1e12:  # noise so large that no statistic convinces
-            return inf
-    return float(chndtrinc(brentq(excess, 0.0, top), freedom, 1 - POWER))
 
-
-def _shift_of_each(freedom: int, gains: NDArray[np.float64], level: float, factors: int) -> float:
+def _shift_of_each(freedom: float, gains: Floats, level: float, factors: int) -> float:
     """The same for the product of so many independent factors, each with this shift of its own.
     The law of the product is drawn, with the same numbers each time."""
     from scipy.optimize import brentq
@@ -175,7 +341,8 @@ def _shift_of_each(freedom: int, gains: NDArray[np.float64], level: float, facto
         beside = rng.chisquare(freedom - 1, size)
 
     def excess(shift: float) -> float:
-        logs = _log_bayes((ahead + sqrt(shift)) ** 2 + beside, freedom, gains).sum(axis=1)
+        statistic = (ahead + sqrt(shift)) ** 2 + beside
+        logs = _log_bayes(statistic, np.array(freedom), gains).sum(axis=1)
         return float(np.quantile(logs, 1 - POWER)) - log(1 / level)
 
     top = 1.0
@@ -186,9 +353,8 @@ def _shift_of_each(freedom: int, gains: NDArray[np.float64], level: float, facto
     return float(brentq(excess, 0.0, top, rtol=1e-4))
 
 
-def _log_bayes(
-    statistic: NDArray[np.float64], freedom: int, gains: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _log_bayes(statistic: Floats, freedom: Floats, gains: Floats) -> Floats:
     """Of chi-square statistics: the mean over the effects that are thought possible."""
-    terms = 0.5 * (statistic[..., None] * gains / (1 + gains) - freedom * np.log1p(gains))
-    return np.asarray(np.logaddexp.reduce(terms, axis=-1) - log(len(gains)))
+    penalty = freedom[..., None] * np.log1p(gains)
+    terms = 0.5 * (statistic[..., None] * gains / (1 + gains) - penalty)
+    return np.asarray(np.logaddexp.reduce(terms, axis=-1) - log(gains.shape[-1]))

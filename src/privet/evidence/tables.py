@@ -286,13 +286,20 @@ class TableEvidence:
         if self.features is None:
             first = int(columns[0])
             return design_inverse(self.cardinalities[first], self.ordered[first])[None]
-        each = np.stack([self._white_inverses[i] for i in columns])
+        k = self.cardinalities[int(columns[0])]
+        each = self._white_inverses[columns, :k, :k]
         return np.tile(each, (self.replicas[0], 1, 1)) if self.replicas else each
 
     @cached_property
-    def _white_inverses(self) -> list[Floats]:
+    def _white_inverses(self) -> Floats:
+        """Of all columns, in the corners of squares of one size."""
         assert self.features is not None
-        return [np.linalg.inv(np.column_stack([np.ones(len(u)), u]).T) for u in self.features]
+        most = max(self.cardinalities)
+        out = np.zeros((len(self.features), most, most))
+        for square, u in zip(out, self.features, strict=True):
+            k = len(u)
+            square[:k, :k] = np.linalg.inv(np.column_stack([np.ones(k), u]).T)
+        return out
 
 
 def _combine(a: Floats, va: Floats, b: Floats, vb: Floats) -> tuple[Floats, Floats]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -27,6 +28,8 @@ from privet.privacy.queries.white import (
 )
 from privet.schema.model import Schema
 
+PAIRS, REST = Fraction(45, 100), Fraction(50, 100)  # of the budget; the rest is for margins
+BETTER = 1.5  # how much more the typical pair must tell than in contrasts
 RAREST, DEVIATIONS = 0.02, 2.0  # a share is not believed below this, or below its noise
 MADE_UP = 4000  # rows from which lengths are foreseen
 # Of a triple's component, compared with a pair's: where a pair tells little, a triple tells nothing
@@ -86,6 +89,23 @@ class Design:
     def worth(self, clip: Clip, budget: float) -> float:
         """How many rows without noise would tell as much of a pair, after a clip."""
         return self._worth(self._squared(self._places(clip)), self._square(clip), budget)
+
+    def foreseen(self, budget: float, triples: Sets) -> tuple[float, tuple[float, float]]:
+        """Of a run for this budget in all: the share of the rows that is left, by weight, and the
+        noise of a pair compared with their sampling noise, as measured once and once more beside
+        these triples."""
+        small = [(), *combinations(range(len(self.names)), 1)]
+        pairs = [*small, *combinations(range(len(self.names)), 2)]
+        again = [*small, *{pair for each in triples for pair in combinations(each, 2)}, *triples]
+        first_budget, second_budget = budget * float(PAIRS), budget * float(REST)
+        first = self.first_clip(pairs, first_budget)
+        second = self.second_clip(again, second_budget, first)
+        squared = self._squared(self._places(first))
+        kept = float(np.sqrt(np.minimum(1.0, self._square(first) / squared)).mean())
+        once = self._square(first) / (2 * first_budget)
+        more = self._square(second) / (2 * second_budget)
+        rows = self.rows * kept
+        return kept, (once / rows, once * more / (once + more) / rows)
 
     def _worth(self, squared: Floats, square: float, budget: float) -> float:
         rows = self.rows * float(np.sqrt(np.minimum(1.0, square / squared)).mean())

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import exp
 
 from privet.graph.graph import SYMMETRIC, Edge, Graph
 
 # Marks that say nothing about direction: there is nothing to be sure of.
 OPEN_MARKS = frozenset({"---", "o-o"})
+SUREST = 0.999  # nothing is surer, since the evidence may be about something else than we think
+
+Pair = frozenset[str]
 
 
-def with_confidence(found: Graph, replicas: Sequence[Graph]) -> Graph:
+def with_confidence(
+    found: Graph, replicas: Sequence[Graph], doubts: Mapping[Pair, float] | None = None
+) -> Graph:
     """The graph, each edge with the share of replicas that join the two columns, and each mark
     that tells a direction with the share that draw the same one.
 
-    The share is (k + 1/2) / (r + 1): r replicas in full agreement are no certainty. How often
-    edges of each confidence are true is measured in ``bench/confidence.py``.
+    The share is (k + 1/2) / (r + 1): r replicas in full agreement are no certainty. There the
+    evidence itself tells a certain edge from a stable one: ``doubts`` are the lowest log odds of
+    each pair that any question gave, and these shrink what is left to 1. How often edges of each
+    confidence are true is measured in ``bench/confidence.py``.
     """
     if not replicas:
         return found
@@ -26,7 +34,7 @@ def with_confidence(found: Graph, replicas: Sequence[Graph]) -> Graph:
     edges = tuple(
         replace(
             edge,
-            confidence=_share(joined[frozenset((edge.source, edge.target))], len(replicas)),
+            confidence=_sure(_pair(edge), joined, len(replicas), doubts or {}),
             arrow_confidence=None
             if edge.mark in OPEN_MARKS
             else _share(marked[_told(edge)], len(replicas)),
@@ -34,6 +42,35 @@ def with_confidence(found: Graph, replicas: Sequence[Graph]) -> Graph:
         for edge in found.edges
     )
     return replace(found, edges=edges)
+
+
+def claimed(graph: Graph, min_arrow: float, min_confidence: float) -> Graph:
+    """Only edges, and in a CPDAG only arrows, that are at least so sure; an arrow that is not
+    becomes a line that leans."""
+    edges = [e for e in graph.edges if e.confidence is None or e.confidence >= min_confidence]
+    if graph.kind == "cpdag":
+        edges = [_leaning(edge) if _weak(edge, min_arrow) else edge for edge in edges]
+    return replace(graph, edges=tuple(edges))
+
+
+def _weak(edge: Edge, min_arrow: float) -> bool:
+    sure = edge.arrow_confidence
+    return edge.mark == "-->" and sure is not None and sure < min_arrow
+
+
+def _leaning(edge: Edge) -> Edge:
+    return replace(edge, mark="---", lean=edge.target)
+
+
+def _pair(edge: Edge) -> Pair:
+    return frozenset((edge.source, edge.target))
+
+
+def _sure(pair: Pair, joined: Counter[Pair], replicas: int, doubts: Mapping[Pair, float]) -> float:
+    share = _share(joined[pair], replicas)
+    if joined[pair] < replicas:
+        return share
+    return round(min(1 - (1 - share) * exp(-max(doubts.get(pair, 0.0), 0.0)), SUREST), 3)
 
 
 def _told(edge: Edge) -> tuple[str, frozenset[str], str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -29,15 +30,18 @@ STYLE = (
     ".edge path{fill:none;stroke:#6f8296;stroke-linecap:round}"
     ".edge polygon{fill:#6f8296}"
     ".edge circle{fill:none;stroke:#6f8296}"
+    ".undecided line{stroke:#b9c4cf;stroke-width:1;stroke-dasharray:1 4;stroke-linecap:round}"
     f".label text{{font-size:{LABEL_SIZE}px}}"
     ".label rect{fill:#e6eef5;fill-opacity:.9}"
 )
+MOST_UNDECIDED = 20  # pairs that are drawn; more would hide the graph
 _UNPRINTABLE = re.compile("[^\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def svg(graph: Graph, title: str | None = None) -> str:
     """The picture. Thick dark edges are sure ones; a number on an edge is its confidence. A
-    dashed arrow is one whose direction is more likely wrong than right."""
+    dashed edge leans: an arrow that too little speaks for. Faint dots join pairs that are
+    undecided, if these are few."""
     names = [_shown(node) for node in graph.nodes]
     widths = [max(44.0, _text_width(name, FONT_SIZE) + 22) for name in names]
     arrows = _downwards(graph)
@@ -47,7 +51,8 @@ def svg(graph: Graph, title: str | None = None) -> str:
     top = MARGIN + (TITLE_HEIGHT if title else 0.0)
     width = max(layout.width, _text_width(title or "", 15) + 4) + 2 * MARGIN
     height = layout.height + top + MARGIN
-    body = [_edge(edge, curves[arrow], arrow, graph) for arrow, edge in arrows.items()]
+    body = _undecided(graph, layout.centres)
+    body += [_edge(edge, curves[arrow], arrow, graph) for arrow, edge in arrows.items()]
     body += [
         _node(node, name, layout.centres[i], widths[i])
         for i, (node, name) in enumerate(zip(graph.nodes, names, strict=True))
@@ -179,8 +184,23 @@ def _edge(edge: Edge, curve: _Curve, arrow: Arrow, graph: Graph) -> str:
     )
 
 
+def _undecided(graph: Graph, centres: Mapping[int, Point]) -> list[str]:
+    """Straight dotted lines behind all else: the layout is that of the edges."""
+    if len(graph.undecided) > MOST_UNDECIDED:
+        return []
+    at = {name: i for i, name in enumerate(graph.nodes)}
+    lines = []
+    for a, b in graph.undecided:
+        (x, y), (u, v) = centres[at[a]], centres[at[b]]
+        lines.append(
+            f'<g class="undecided"><title>{_safe(f"{a} ? {b}: cannot say")}</title>'
+            f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{u:.1f}" y2="{v:.1f}"/></g>'
+        )
+    return lines
+
+
 def _dashes(edge: Edge) -> str:
-    doubtful = edge.arrow_confidence is not None and edge.arrow_confidence < 0.5
+    doubtful = edge.lean is not None or (edge.arrow_confidence or 1.0) < 0.5
     return ' stroke-dasharray="5 4"' if doubtful else ""
 
 
@@ -189,7 +209,8 @@ def _told(edge: Edge) -> str:
     if edge.confidence is not None:
         told += f", confidence {edge.confidence:.2f}"
     if edge.arrow_confidence is not None:
-        told += f", of its direction {edge.arrow_confidence:.2f}"
+        where = "" if edge.lean is None else f" to {edge.lean}"
+        told += f", of its direction{where} {edge.arrow_confidence:.2f}"
     return told
 
 

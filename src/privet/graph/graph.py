@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, cast, get_args
 
@@ -32,7 +32,9 @@ _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 class Edge:
     """``source mark target``, read from left to right: Edge("smoke", "cancer", "-->").
 
-    ``confidence`` is the probability of the edge, ``arrow_confidence`` that of its mark.
+    ``confidence`` is the probability of the edge, ``arrow_confidence`` that of its mark. An edge
+    that ``lean``s to one of its ends would have an arrow there, but too little speaks for it; then
+    ``arrow_confidence`` is that of this arrow.
     """
 
     source: str
@@ -41,6 +43,7 @@ class Edge:
     confidence: float | None = None
     arrow_confidence: float | None = None
     origin: str | None = None
+    lean: str | None = None
 
     def __post_init__(self) -> None:
         if self.mark not in MARKS:
@@ -48,15 +51,17 @@ class Edge:
                 f"the edge between {self.source!r} and {self.target!r} has mark {self.mark!r}; "
                 f"use one of {' '.join(MARKS)} (turn the edge round for <--, <-o, --o)"
             )
-        for field in ("confidence", "arrow_confidence"):
-            value = getattr(self, field)
+        for what in ("confidence", "arrow_confidence"):
+            value = getattr(self, what)
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-                raise GraphError(f"{self}: {field} is {value!r}; give a number from 0 to 1")
+                raise GraphError(f"{self}: {what} is {value!r}; give a number from 0 to 1")
             if not 0 <= value <= 1:
-                raise GraphError(f"{self}: {field} is {value}; give a number from 0 to 1")
-            object.__setattr__(self, field, float(value))
+                raise GraphError(f"{self}: {what} is {value}; give a number from 0 to 1")
+            object.__setattr__(self, what, float(value))
+        if self.lean is not None and self.lean not in (self.source, self.target):
+            raise GraphError(f"{self}: it leans to {self.lean!r}, which is none of its ends")
 
     @property
     def reversed(self) -> Edge:
@@ -72,11 +77,13 @@ class Graph:
     """A graph that is what it says: checked when it is made, equal when it means the same.
 
     Edges are kept in the order of the nodes, and symmetric edges start at the earlier node.
+    ``undecided`` are pairs that are not joined though nothing rules out that they should be.
     """
 
     kind: Kind
     nodes: tuple[str, ...]
     edges: tuple[Edge, ...] = ()
+    undecided: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         nodes = tuple(self.nodes)
@@ -90,6 +97,7 @@ class Graph:
         edges = tuple(sorted(told, key=lambda edge: (at[edge.source], at[edge.target])))
         object.__setattr__(self, "nodes", nodes)
         object.__setattr__(self, "edges", edges)
+        object.__setattr__(self, "undecided", _undecided(self.undecided, at, edges))
         if len(self._by_pair) < len(edges):
             raise GraphError(f"{_repeated(edges)} are joined by two edges; keep one of them")
         if not meek.is_acyclic(self._arrows()):
@@ -212,11 +220,21 @@ class Graph:
 
     def relabel(self, names: Mapping[str, str]) -> Graph:
         """The same graph with other names; names that are not mentioned stay."""
+
+        def named(name: str) -> str:
+            return names.get(name, name)
+
         edges = (
-            replace(e, source=names.get(e.source, e.source), target=names.get(e.target, e.target))
+            replace(
+                e,
+                source=named(e.source),
+                target=named(e.target),
+                lean=None if e.lean is None else named(e.lean),
+            )
             for e in self.edges
         )
-        return Graph(self.kind, tuple(names.get(n, n) for n in self.nodes), tuple(edges))
+        undecided = tuple((named(a), named(b)) for a, b in self.undecided)
+        return Graph(self.kind, tuple(map(named, self.nodes)), tuple(edges), undecided)
 
     def _need_no_pag(self, what: str) -> None:
         if self.kind == "pag":
@@ -258,6 +276,20 @@ def _check_edge(edge: Edge, kind: Kind, at: Mapping[str, int]) -> None:
 def _canonical(edge: Edge, at: Mapping[str, int]) -> Edge:
     backwards = edge.mark in SYMMETRIC and at[edge.source] > at[edge.target]
     return edge.reversed if backwards else edge
+
+
+def _undecided(
+    pairs: Sequence[tuple[str, str]], at: Mapping[str, int], edges: tuple[Edge, ...]
+) -> tuple[tuple[str, str], ...]:
+    """Pairs of nodes in their order, less those that an edge has joined since."""
+    for pair in pairs:
+        if len(set(pair)) != 2 or not set(pair) <= at.keys():
+            raise GraphError(f"the undecided pair {list(pair)!r} must name two nodes of the graph")
+    joined = {frozenset((edge.source, edge.target)) for edge in edges}
+    told = {tuple(sorted(pair, key=at.__getitem__)) for pair in pairs if {*pair} not in joined}
+    return cast(
+        tuple[tuple[str, str], ...], tuple(sorted(told, key=lambda pair: [at[n] for n in pair]))
+    )
 
 
 def _repeated(edges: tuple[Edge, ...]) -> str:

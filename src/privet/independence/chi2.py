@@ -65,18 +65,18 @@ class Terms:
 
     def test(self, grain: Floats) -> Floats:
         weighed = self.sampling * np.maximum(self.rows, 0.0)[:, :, None, None]
-        covariance = _block_diagonal(self.sampling) + self.noise
-        return _chi_square(self.d, covariance, _block_diagonal(weighed), self.freedom, grain)
+        covariance = block_diagonal(self.sampling) + self.noise
+        return _chi_square(self.d, covariance, block_diagonal(weighed), self.freedom, grain)
 
 
 def pooled(evidence: TableEvidence, questions: Indices) -> Tested:
     """Pooled tests of questions (x, y, *Z), all with as many members of Z."""
-    return Tested(*_in_groups(evidence, questions, _pooled, BLANK))
+    return Tested(*in_groups(evidence, questions, _pooled, BLANK))
 
 
 def full(evidence: TableEvidence, questions: Indices) -> Tested:
     """Full tests of questions (x, y, *Z); all components of each set must have been measured."""
-    return Tested(*_in_groups(evidence, questions, _full, BLANK))
+    return Tested(*in_groups(evidence, questions, _full, BLANK))
 
 
 def jointly(
@@ -91,7 +91,7 @@ def jointly(
     ones with ``strata``. ``asked``: which sites (rows) add to which questions."""
     test = partial(_jointly, sites, asked, strata)
     blank = np.tile(BLANK, len(sites) + 1)
-    answers = _in_groups(sites[0], questions, test, blank, numbered=True)
+    answers = in_groups(sites[0], questions, test, blank, numbered=True)
     return [Tested(*each) for each in np.split(answers, len(sites) + 1)]
 
 
@@ -105,16 +105,16 @@ def pooled_counted(
     the size of Z. ``drawn``: so many replicas, whose departures have fresh sampling noise."""
     test = partial(_pooled_counted, tables, drawn)
     copies = () if drawn is None else (drawn[0],)
-    return Tested(*_in_groups(evidence, questions, test, BLANK, replicas=copies))
+    return Tested(*in_groups(evidence, questions, test, BLANK, replicas=copies))
 
 
 def effects(evidence: TableEvidence, pairs: Indices) -> Floats:
     """Squared effect φ² of pairs, without the part that noise and sampling add."""
-    out: Floats = _in_groups(evidence, pairs, _effects, np.zeros(1))[0]
+    out: Floats = in_groups(evidence, pairs, _effects, np.zeros(1))[0]
     return out
 
 
-def _in_groups(
+def in_groups(
     evidence: TableEvidence,
     questions: Indices,
     test: Callable[..., Floats],
@@ -160,7 +160,7 @@ def _groups(evidence: TableEvidence, questions: Indices) -> Iterator[Indices]:
 
 
 def _pooled(evidence: TableEvidence, questions: Indices) -> Floats:
-    return _pooled_terms(evidence, questions).test(_grain_of(evidence, questions, strata=False))
+    return pooled_terms(evidence, questions).test(_grain_of(evidence, questions, strata=False))
 
 
 def _full(evidence: TableEvidence, questions: Indices) -> Floats:
@@ -176,7 +176,7 @@ def _jointly(
     at: Indices,
 ) -> Floats:
     """The tests of each site, and those of the terms of all added up, for each replica."""
-    terms_of, copies = _full_terms if strata else _pooled_terms, int(np.prod(first.replicas))
+    terms_of, copies = _full_terms if strata else pooled_terms, int(np.prod(first.replicas))
     grain, tests = _grain_of(first, questions, strata), copies * len(questions)
     out = np.tile(BLANK[:, None], (len(sites) + 1, 1, tests))
     total: Terms | None = None
@@ -186,13 +186,13 @@ def _jointly(
             places = (np.arange(copies)[:, None] * len(questions) + chosen).ravel()
             terms = terms_of(site, questions[chosen])
             own[:, places] = terms.test(grain)
-            total = _added(total, terms, places, tests)
+            total = added(total, terms, places, tests)
     if total is not None:
         out[-1] = total.test(grain)
     return out
 
 
-def _added(total: Terms | None, terms: Terms, at: Indices, tests: int) -> Terms:
+def added(total: Terms | None, terms: Terms, at: Indices, tests: int) -> Terms:
     """The terms of some more tests, at their places among all."""
     if total is None:
         parts = (terms.d, terms.sampling, terms.noise, terms.rows)
@@ -229,7 +229,7 @@ def _pooled_counted(
     if drawn is not None:
         copies, rng = drawn
         noise = rng.normal(size=(copies, *d.shape))
-        noise = np.einsum("tij,rtj->rti", np.linalg.cholesky(_ridged(sampling)), noise)
+        noise = np.einsum("tij,rtj->rti", np.linalg.cholesky(ridged(sampling)), noise)
         d = (d + noise).reshape(copies * tests, -1)
         sampling, freedom = np.tile(sampling, (copies, 1, 1)), np.tile(freedom, copies)
     weighed = evidence.rows_of(1)[0] * sampling
@@ -247,9 +247,9 @@ def _sampling(strata: Strata, size: int) -> tuple[Floats, Integers]:
 
 def _effects(evidence: TableEvidence, pairs: Indices) -> Floats:
     d, sampling, noise, _ = _pooled_parts(evidence, pairs)
-    covariance = _ridged(sampling + noise)
+    covariance = ridged(sampling + noise)
     stacked = np.concatenate([d[..., None], covariance], axis=2)
-    solved = np.linalg.solve(_ridged(sampling + 1e-9 * noise), stacked)
+    solved = np.linalg.solve(ridged(sampling + 1e-9 * noise), stacked)
     squared = np.einsum("ti,ti->t", d, solved[..., 0]) - np.einsum("tii->t", solved[..., 1:])
     out: Floats = np.maximum(squared / evidence.rows_of(len(d)), 1e-9)[None]
     return out
@@ -278,7 +278,7 @@ def _pooled_parts(
     return d.reshape(tests, m), sampling, noise, freedom
 
 
-def _pooled_terms(evidence: TableEvidence, questions: Indices) -> Terms:
+def pooled_terms(evidence: TableEvidence, questions: Indices) -> Terms:
     d, sampling, noise, freedom = _pooled_parts(evidence, questions)
     rows = evidence.rows_of(len(d))[:, None]
     return Terms(d, sampling[:, None], noise, rows, freedom)
@@ -337,7 +337,7 @@ def _across(vectors: Floats) -> Floats:
     return vectors[:, :, :, None, None] * vectors[:, None, None, :, :]
 
 
-def _block_diagonal(blocks: Floats) -> Floats:
+def block_diagonal(blocks: Floats) -> Floats:
     tests, k, m, _ = blocks.shape
     out = np.zeros((tests, k, m, k, m))
     at = np.arange(k)
@@ -354,7 +354,7 @@ def _chi_square(
     weighed by the rows, averaged over τ: its mean under independence is 1, so "dependent where
     it exceeds 1/α" errs with probability at most α (Markov's inequality).
     """
-    covariance = _ridged(covariance)
+    covariance = ridged(covariance)
     calm = covariance + grain
     grown = [calm + effect**2 * weighed for effect in EFFECTS]
     (statistic, base, *squared), (_, calm_size, *sizes) = _squared_lengths(
@@ -369,7 +369,7 @@ def _chi_square(
     return np.stack([statistic, freedom.astype(float), p_value, log_bayes])
 
 
-def _ridged(covariance: Floats) -> Floats:
+def ridged(covariance: Floats) -> Floats:
     """A hair's breadth more on the diagonal, so that empty levels can be inverted."""
     m = covariance.shape[1]
     ridge = 1e-9 * np.einsum("tmm->t", covariance) / m + 1e-9

@@ -6,14 +6,15 @@ neither needs to know the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
 from privet.evidence.moments import MomentEvidence
+from privet.independence.effects import Effects
 from privet.schema.model import Schema
 from privet.scores.families import Families
 from privet.scores.noisy_tables import NoisyTables
@@ -37,8 +38,10 @@ class Basis:
     ``replicas`` makes bases that might have been measured instead, if that can be said; ``near``
     are the pairs that a search on a replica need look at, since the others were dropped without
     doubt. ``sites`` are the gains of each site by itself, ``moments`` is there for searches that
-    fit weights to a covariance. ``widest`` is the size of the largest separators for which there
-    is evidence, if it bounds them; ``notes`` say what a reader should know of it."""
+    fit weights to a covariance, ``effects`` tells how large dependences are. ``widest`` is the size
+    of the largest separators for which there is evidence, if it bounds them; ``copies`` are columns
+    that say the same as another one, and that one: no search gets both. ``notes`` say what a reader
+    should know of it."""
 
     judge: Judge
     gains: Gains
@@ -48,7 +51,9 @@ class Basis:
     near: Bools | None = None
     sites: tuple[Gains, ...] = ()
     moments: MomentEvidence | None = None
+    effects: Callable[[Indices], Effects] | None = None
     widest: int | None = None
+    copies: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def families(self, schema: Schema, max_order: int) -> tuple[Locals, Constraints]:
@@ -99,14 +104,15 @@ def within(constraints: Constraints, pairs: Bools) -> Constraints:
 
 
 class Listener:
-    """Counts the questions asked, and remembers the lowest answer about each pair; ``joined`` are
-    the pairs that the search joined in the end, and ``notes`` what it has to say."""
+    """Counts the questions asked, and remembers the lowest answer about each pair, with its
+    question; ``joined`` are the pairs that the search joined in the end, and ``notes`` what it has
+    to say."""
 
     def __init__(self) -> None:
         self.count = 0
         self.notes: tuple[str, ...] = ()
         self.joined: Bools | None = None
-        self._lowest: dict[tuple[int, int], float] = {}
+        self.lowest: dict[tuple[int, int], tuple[float, Question]] = {}
 
     def by(self, answer: Answer) -> Answer:
         """The same answers (of which negative ones speak against an edge), listened to."""
@@ -114,9 +120,11 @@ class Listener:
         def listening(questions: Indices) -> Floats:
             answers = answer(questions)
             self.count += len(questions)
-            ends = np.sort(questions[:, :2], axis=1).tolist()
-            for (x, y), value in zip(ends, answers.tolist(), strict=True):
-                self._lowest[x, y] = min(value, self._lowest.get((x, y), value))
+            for question, value in zip(questions.tolist(), answers.tolist(), strict=True):
+                x, y, *_ = question
+                pair = (x, y) if x < y else (y, x)
+                if pair not in self.lowest or value < self.lowest[pair][0]:
+                    self.lowest[pair] = (value, tuple(question))
             return answers
 
         return listening
@@ -132,10 +140,10 @@ class Listener:
 
     def near(self, size: int) -> Bools | None:
         """The pairs that were found, or not dropped without doubt; None if nothing was asked."""
-        if not self._lowest:
+        if not self.lowest:
             return None
         near = ~np.eye(size, dtype=bool)
-        for (x, y), value in self._lowest.items():
+        for (x, y), (value, _) in self.lowest.items():
             near[x, y] = near[y, x] = value > DOUBT
         return near if self.joined is None else near | self.joined
 

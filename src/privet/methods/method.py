@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from privet.errors import MethodError
-from privet.evidence.plan import Lines
+from privet.evidence.plan import Effects
 from privet.evidence.prior import default_level
+from privet.graph.absence import Absence
 from privet.graph.graph import Graph
 from privet.methods.options import Settings
 from privet.privacy.ledger.conversion import Accounting, Number
@@ -24,11 +25,13 @@ from privet.trust.curator import Curator
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """A graph with confidence on its edges, and how many tests it took."""
+    """A graph with confidence on its edges, how many tests it took, and why pairs are not joined,
+    if that can be said."""
 
     graph: Graph
     tests: int
     notes: tuple[str, ...] = ()
+    absences: tuple[Absence, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +78,7 @@ class Method:
     published: Published | None = None
     delta: Callable[[Schema, Number], float] = usual_delta
     accounting: Accounting = "gdp"
-    plan: Lines | None = None
+    plan: Effects | None = None
 
     def options(self, settings: Settings, columns: int) -> dict[str, Any]:
         """What was asked of the search, for its certificate."""
@@ -83,6 +86,9 @@ class Method:
         always = {"alpha": alpha, "max_order": settings.max_order, "seed": settings.seed}
         if settings.orient_pairs is not None:
             always["orient_pairs"] = settings.orient_pairs
+        for name in ("min_arrow", "min_confidence"):
+            if getattr(settings, name) != getattr(Settings, name):
+                always[name] = getattr(settings, name)
         return always | {name: v for name, v in settings.special().items() if name in self.uses}
 
     def serve(self, schema: Schema, delta: float, settings: Settings) -> None:

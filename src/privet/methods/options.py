@@ -67,6 +67,26 @@ class Settings:
         metavar="W",
         group=SEARCH,
     )
+    min_arrow: float = number(
+        0.5,
+        "least confidence of an arrow; one with less is a line that leans (0.5)",
+        "lie between 0 and 1; 0 shows every arrow",
+        between=(0, 1),
+        closed=True,
+        metavar="P",
+        group=SEARCH,
+        taken_by="all",
+    )
+    min_confidence: float = number(
+        0.0,
+        "least confidence of an edge (0)",
+        "lie between 0 and 1; 0 shows every edge",
+        between=(0, 1),
+        closed=True,
+        metavar="P",
+        group=SEARCH,
+        taken_by="all",
+    )
     features: str = name(
         "auto",
         "auto, or contrasts, so that no rows are weighed (tables)",

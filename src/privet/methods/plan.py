@@ -6,13 +6,15 @@ Its source of evidence says which effects show (``evidence/plan.py``). Touches n
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from math import log
+from typing import get_args
 
 import numpy as np
 from scipy.optimize import brentq
 
 from privet.errors import BudgetError, MethodError
-from privet.evidence.plan import ALONE, Plan, PlanLine, Reading
+from privet.evidence.plan import ALONE, STRONG, Margins, Plan, PlanLine, Reading
 from privet.methods import catalogue
 from privet.privacy.ledger.conversion import Number, check_asked, weak_delta
 from privet.schema.model import Schema
@@ -47,7 +49,13 @@ class SitesPlan:
 
 
 def plan_sites(
-    schema: Schema, rows: int, epsilon: Number, delta: Number = 1e-6, *, sites: int
+    schema: Schema,
+    rows: int,
+    epsilon: Number,
+    delta: Number = 1e-6,
+    *,
+    sites: int,
+    margins: Margins = "even",
 ) -> SitesPlan:
     """Which effects ``sites`` sites with about ``rows`` rows each detect with 80% power."""
     if not isinstance(sites, int) or isinstance(sites, bool) or sites < 2:
@@ -56,10 +64,10 @@ def plan_sites(
         )
     colluders = max(1, (sites - 1) // 3)
     factor = sites / (sites - colluders)
-    alone = plan(schema, rows, epsilon, delta)
+    alone = plan(schema, rows, epsilon, delta, margins=margins)
 
     def lines(reading: Reading) -> tuple[PlanLine, ...]:
-        return plan(schema, rows, epsilon, delta, reading=reading).lines
+        return plan(schema, rows, epsilon, delta, reading=reading, margins=margins).lines
 
     shares = Reading(pooled=sites, noise=factor)
     return SitesPlan(
@@ -85,36 +93,59 @@ def common_to(sites: int) -> Reading:
 
 
 def plan(
-    schema: Schema, rows: int, epsilon: Number, delta: Number = 1e-6, *, reading: Reading = ALONE
+    schema: Schema,
+    rows: int,
+    epsilon: Number,
+    delta: Number = 1e-6,
+    *,
+    reading: Reading = ALONE,
+    margins: Margins = "even",
 ) -> Plan:
-    """Which effects a run on about ``rows`` rows detects with 80% power at each order."""
+    """Which effects a run on about ``rows`` rows detects with 80% power at each order. ``margins``
+    is how common the levels are guessed to be where the schema has no ``shares``."""
     check_asked(epsilon, delta)
     if rows < 1 or len(schema.columns) < 2:
         raise MethodError(
             f"a plan for {rows} rows and {len(schema.columns)} columns makes no sense; it needs "
             "at least 1 row and 2 columns"
         )
+    if margins not in get_args(Margins):
+        raise MethodError(
+            f"margins = {margins!r}; use {' or '.join(get_args(Margins))}, and declare shares in "
+            "the schema where you know more"
+        )
     method = catalogue.auto(schema, float(delta), private=True)
     assert method.plan is not None  # what auto chooses can be planned
+    sight = method.plan(schema, rows, epsilon, delta, reading, margins)
+    pairs = zip(combinations(schema.names, 2), sight.smallest[0].tolist(), strict=True)
     return Plan(
         method=method.name,
         rows=rows,
         epsilon=float(epsilon),
         delta=float(delta),
-        lines=method.plan(schema, rows, epsilon, delta, reading),
+        margins=margins,
+        lines=sight.lines(),
+        invisible=tuple(pair for pair, smallest in pairs if smallest > STRONG),
         warnings=weak_delta(float(delta), rows),
     )
 
 
 def epsilon_for(
-    schema: Schema, rows: int, delta: Number, effect: float, *, reading: Reading = ALONE
+    schema: Schema,
+    rows: int,
+    delta: Number,
+    effect: float,
+    *,
+    reading: Reading = ALONE,
+    margins: Margins = "even",
 ) -> float:
     """The smallest ε at which the typical pair shows ``effect`` with 80% power at order 0."""
     if not 0 < effect <= 1:
         raise BudgetError(f"the effect is {effect}; Cramér's V and correlations lie in (0, 1]")
 
     def gap(log_epsilon: float) -> float:
-        made = plan(schema, rows, float(np.exp(log_epsilon)), delta, reading=reading)
+        epsilon = float(np.exp(log_epsilon))
+        made = plan(schema, rows, epsilon, delta, reading=reading, margins=margins)
         return made.lines[0].typical - effect
 
     low, high = log(1e-6), log(LARGEST_EPSILON)

@@ -14,11 +14,14 @@ import numpy as np
 
 from privet.arrays import Bools
 from privet.errors import MethodError
-from privet.graph.confidence import with_confidence
+from privet.graph.confidence import claimed, with_confidence
+from privet.graph.copies import hang
 from privet.graph.graph import Edge, Graph
 from privet.graph.knowledge import Knowledge
 from privet.graph.meek import apply_knowledge
+from privet.methods.absences import absences, doubts
 from privet.methods.basis import Basis, Replicas
+from privet.methods.copies import said, without_copies
 from privet.methods.method import Finding
 from privet.methods.options import Settings
 from privet.schema.model import Schema
@@ -96,14 +99,19 @@ def run(search: Search, basis: Basis, schema: Schema, settings: Settings) -> Fin
     count = 0 if sure or basis.replicas is None else _most(search, settings)
     first, *others = np.random.default_rng(settings.seed).spawn(count + 1)
     settings.on_step("searching", 0.5)
+    known, schema, basis = schema.knowledge, *without_copies(schema, basis)
     graph = search.find(basis, schema, settings, first)
     tests, basis.listener.joined = basis.listener.count, joined(graph)
-    notes = (*search.notes, *basis.notes, *basis.listener.notes)
+    why = absences(basis, graph, 1 / settings.level(len(schema.columns)))
+    notes = (*search.notes, *basis.notes, *basis.listener.notes, *said(basis.copies))
     again = []
     if basis.replicas is not None and others:
         again = _repeated(search, basis.replicas(count, first), schema, settings, others)
-    graph = marked(with_confidence(graph, again), schema.knowledge)
-    return Finding(graph=graph, tests=tests, notes=notes)
+    graph = marked(with_confidence(graph, again, doubts(basis, schema)), known)
+    graph = claimed(graph, settings.min_arrow, settings.min_confidence)
+    open_ = tuple(each.pair for each in why if each.undecided)
+    graph = hang(replace(graph, undecided=open_), basis.copies, known)
+    return Finding(graph=graph, tests=tests, notes=notes, absences=why)
 
 
 def _most(search: Search, settings: Settings) -> int:

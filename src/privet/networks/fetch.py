@@ -210,7 +210,7 @@ def fetch(
 def _fetch_adult(folder: Path, source: str | Path | None, force: bool) -> Fetched:
     files = Fetched(data=folder / "adult.csv", schema=folder / "adult.schema.toml")
     _check_free((files.data, files.schema), force)
-    contents = _archive(URL, SHA256, source)
+    contents = archive(URL, SHA256, source)
     rows = [row for content in contents for row in adult_rows(content)]
     _write({files.data: _csv(rows), files.schema: adult_schema().to_toml()})
     return files
@@ -233,7 +233,7 @@ def _fetch_pairs(folder: Path, source: str | Path | None, force: bool) -> Fetche
             f"{str(place)!r} exists; choose another folder, or use --force to replace what is there"
         )
     texts = {}
-    for pair in tuebingen.parsed(*_archive(tuebingen.URL, tuebingen.SHA256, source)):
+    for pair in tuebingen.parsed(*archive(tuebingen.URL, tuebingen.SHA256, source)):
         texts[place / f"{pair.name}.csv"] = pair.to_csv()
         texts[place / f"{pair.name}.schema.toml"] = pair.to_toml()
     _write(texts)
@@ -265,7 +265,7 @@ def adult_rows(content: bytes) -> Iterator[list[str]]:
         yield [made.level(cells[name]) for name, made in ADULT.items()]
 
 
-def _archive(url: str, sums: Mapping[str, str], source: str | Path | None) -> list[bytes]:
+def archive(url: str, sums: Mapping[str, str], source: str | Path | None) -> list[bytes]:
     """The files that the checksums name, in their order."""
     return [_checked(file, _content(url, file, sums, source), sums[file]) for file in sums]
 

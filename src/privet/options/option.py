@@ -21,11 +21,11 @@ KEY = "option"  # of a field's metadata
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """``rule`` completes "it must". A number lies ``between`` two, both left out, if these are
-    known here; with ``words`` it may also be text, which the method refuses with its reason. A
-    name is one ``among`` some, or one that the method knows. ``const`` is its value where only
-    the flag is given. ``taken_by`` says whose it is; a special one says nothing there, and the
-    methods that use it list it."""
+    """``rule`` completes "it must". A number lies ``between`` two, both left out unless ``closed``,
+    if these are known here; with ``words`` it may also be text, which the method refuses with its
+    reason. A name is one ``among`` some, or one that the method knows. ``const`` is its value
+    where only the flag is given. ``taken_by`` says whose it is; a special one says nothing there,
+    and the methods that use it list it."""
 
     kind: Kind
     help: str
@@ -36,6 +36,7 @@ class Option:
     metavar: str | None = None
     least: int = 0
     between: tuple[float, float] | None = None
+    closed: bool = False
     words: bool = False
     among: tuple[str, ...] = ()
     const: float | None = None
@@ -69,7 +70,9 @@ class Option:
             given = float(value)
         except OverflowError:
             return False
-        return self.between is None or self.between[0] < given < self.between[1]
+        if self.between is None or (self.closed and given in self.between):
+            return True
+        return self.between[0] < given < self.between[1]
 
 
 def whole(default: int | None, help: str, *, least: int = 0, **more: Any) -> Any:

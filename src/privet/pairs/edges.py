@@ -16,6 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from privet.arrays import Bools, OnStep
+from privet.graph.copies import ORIGIN as COPY
 from privet.graph.graph import Edge, Graph
 from privet.graph.meek import extension, is_acyclic, meek, vstructures
 from privet.pairs.algorithms.judgement import REPLICAS
@@ -31,12 +32,12 @@ SUREST = 1 - 0.5 / (REPLICAS + 1)  # replicas in full agreement are no certainty
 
 
 def undirected(graph: Graph, schema: Schema) -> list[Pair]:
-    """The edges without a direction between two numeric columns."""
+    """The edges without a direction between two numeric columns that are no copies."""
     numbers = set(numeric(schema))
     return [
         Pair(x=edge.source, y=edge.target)
         for edge in graph.edges
-        if edge.mark == "---" and {edge.source, edge.target} <= numbers
+        if edge.mark == "---" and edge.origin != COPY and {edge.source, edge.target} <= numbers
     ]
 
 

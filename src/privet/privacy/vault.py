@@ -17,8 +17,8 @@ from typing import NoReturn
 
 from privet.arrays import Integers
 from privet.errors import BudgetError, DataError, MethodError, SchemaError
-from privet.privacy.engines.encode import UNREADABLE, Encoder
-from privet.privacy.engines.source import open_source
+from privet.privacy.engines.encode import Encoder
+from privet.privacy.engines.source import UNREADABLE, open_source
 from privet.privacy.ledger.book import Claim, Run
 from privet.privacy.mechanisms import (
     AboveThreshold,
@@ -67,6 +67,11 @@ class Vault:
     @property
     def private(self) -> bool:
         return self._run is not None
+
+    @property
+    def engine(self) -> str:
+        """The program that holds the table, if it is not this one; public."""
+        return self._source.engine
 
     def __repr__(self) -> str:
         return f"Vault({self.schema.name!r})"

@@ -175,6 +175,7 @@ def of_run(
             "accounting": run.currency,
             "adjacency": schema.adjacency.value,
             "rows_per_person": schema.rows_per_person,
+            **({} if schema.person is None else {"person": schema.person}),
             "trust": "central",
             "site": site,
             "schema": schema.name,
@@ -193,7 +194,7 @@ def of_run(
             },
             "reused": False,
             "warnings": list(weak_delta(run.delta, schema.rows)),
-            "assumptions": assumptions(schema, cap.durable, site),
+            "assumptions": assumptions(schema, cap.durable, site, run.engine),
         }
     )
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from privet.graph.absence import Absence
 from privet.graph.agreement import Agreement, agreement
 from privet.graph.graph import Edge, Graph
 from privet.results import saved
 from privet.results.certificate import Certificate
-from privet.results.folder import OTHERS, SITES, Stage
+from privet.results.diagnostics import Diagnosis, against_sense, diagnose
+from privet.results.diagnostics import to_json as diagnostics_json
+from privet.results.explanation import Explanation, explain
+from privet.results.folder import DIAGNOSTICS, OTHERS, SITES, Stage
 from privet.results.saved import Saved
 from privet.results.sites import Sites
 
@@ -22,6 +27,7 @@ class Discovery:
     ``tests`` is the number of questions that the search asked of the evidence; ``others`` are
     the results of further methods on the same evidence, if more than one was named. Of several
     sites, ``sites`` says what each has added and which edges rest on one of them alone.
+    ``absences`` say why pairs are not joined, and of which the evidence cannot say.
     """
 
     graph: Graph
@@ -32,19 +38,30 @@ class Discovery:
     notes: tuple[str, ...] = ()
     others: tuple[Discovery, ...] = ()
     sites: Sites | None = None
+    absences: tuple[Absence, ...] = ()
 
     @property
     def confidence(self) -> dict[Edge, float]:
         """How sure each edge is, from 0 to 1."""
         return {e: e.confidence for e in self.graph.edges if e.confidence is not None}
 
+    @cached_property
+    def diagnostics(self) -> tuple[Diagnosis, ...]:
+        """What released margins and pairs show to be wrong with columns, and arrows that make no
+        sense. Free."""
+        return diagnose(self.evidence) + against_sense(self.graph)
+
+    def explain(self, a: str, b: str) -> Explanation:
+        """Why two columns are joined, or not: effects, the tests that decided, confidence. Free."""
+        return explain(self.evidence, self.graph, self.certificate["options"], a, b)
+
     def agreement(self) -> tuple[Agreement, ...]:
         """Each pair that some method joins, and how each method marks it."""
         return agreement({found.method: found.graph for found in (self, *self.others)})
 
     def save(self, folder: str | Path, *, force: bool = False) -> tuple[Path, ...]:
-        """Write graph.json, certificate.json, evidence.json, graph.svg and report.html, and the
-        graphs of further methods in others/."""
+        """Write graph.json, certificate.json, diagnostics.json, evidence.json, graph.svg and
+        report.html, and the graphs of further methods in others/."""
         with Stage(folder, force=force) as stage:
             return self.write(stage)
 
@@ -56,6 +73,7 @@ class Discovery:
         stage.write("evidence.json", saved.to_json(self.evidence))
         stage.write("graph.json", to_json(self.graph))
         stage.write("certificate.json", self.certificate.to_json())
+        stage.write(DIAGNOSTICS, diagnostics_json(self.diagnostics))
         stage.write("graph.svg", str(self.plot()))
         stage.write("report.html", report(self))
         if self.sites is not None:

@@ -21,7 +21,15 @@ from privet.errors import NOTE, OutputError
 from privet.files.scratch import OnNote, held_folder, ignore, sweep
 
 RESCUED = "rescued-"
-FILES = ("graph.json", "certificate.json", "evidence.json", "graph.svg", "report.html")
+DIAGNOSTICS = "diagnostics.json"  # what is wrong with columns
+FILES = (
+    "graph.json",
+    "certificate.json",
+    DIAGNOSTICS,
+    "evidence.json",
+    "graph.svg",
+    "report.html",
+)
 SITES = "sites.json"  # what each site has added, if the evidence is that of several
 EVIDENCE = "evidence.json"  # what has been paid for
 PAIRS = "orientation.json"  # in the place of a graph, if pairs were asked for

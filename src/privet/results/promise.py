@@ -6,7 +6,7 @@ import math
 from decimal import ROUND_CEILING
 
 from privet.privacy.ledger.conversion import shorten
-from privet.schema.model import CHOICE, MOST_ROWS, Adjacency, Schema
+from privet.schema.model import CHOICE, Adjacency, Schema
 
 
 def promise(schema: Schema, epsilon: float, delta: float) -> str:
@@ -52,14 +52,26 @@ def unconfirmed(schema: Schema) -> list[str]:
     ]
 
 
-def assumptions(schema: Schema, durable: bool, site: str | None = None) -> list[str]:
-    rows = schema.rows_per_person
+def owned(schema: Schema, where: str = "in the table") -> str:
+    """How it is known that a person has so many rows: it is enforced, or somebody says so."""
+    rows = f"{schema.rows_per_person} row{'s' if schema.rows_per_person > 1 else ''}"
+    if schema.person is None:
+        return f"no person has more than {rows} {where}"
+    return (
+        f"column {schema.person!r} says whose row it is, and no person stands under two names in "
+        f"it (no more than {rows} of each name are counted, and none without a name: that no "
+        "person has more is enforced)"
+    )
+
+
+def assumptions(
+    schema: Schema, durable: bool, site: str | None = None, engine: str = ""
+) -> list[str]:
     found = unconfirmed(schema)
     found += [
         f"everything {'else ' if found else ''}in the schema (columns, kinds, levels, bounds, "
         f"knowledge) was known without looking at the rows",
-        f"no person has more than {rows} row{'s' if rows > 1 else ''} in the table; a row is a "
-        f"parsed record; the table has at most {MOST_ROWS} rows",
+        f"{owned(schema)}; a row is a parsed record; the table has at most {schema.most_rows} rows",
         f"the name {schema.name!r} stands for this table, and whatever else is released about "
         f"the same people is charged under the same name in the same ledger",
         "whoever runs Privet may see the rows, and the computer, its storage and its libraries "
@@ -71,6 +83,11 @@ def assumptions(schema: Schema, durable: bool, site: str | None = None) -> list[
             -2,
             f"the number of rows, {schema.rows}, is public knowledge (if the table has another "
             "number, answers may be wrong, but the promise holds)",
+        )
+    if engine:
+        found.append(
+            f"the table or view gives its rows without error, and {engine}, its logs and those who "
+            "administer it are trusted as whoever runs Privet is"
         )
     if site is not None:
         found.append(at_most(schema.sites_per_person))

@@ -10,10 +10,10 @@ from privet.privacy.ledger.conversion import epsilon_of
 from privet.privacy.queries.base import Release
 from privet.privacy.together.lock import ACCOUNTING, Lock
 from privet.privacy.together.wire import UNIT, Answer
-from privet.results.promise import at_most, factor, unconfirmed
+from privet.results.promise import at_most, factor, owned, unconfirmed
 from privet.results.saved import Saved
 from privet.results.words import words
-from privet.schema.model import MOST_ROWS, Schema
+from privet.schema.model import Schema
 
 
 def evidence(lock: Lock, releases: Sequence[Release], answers: Sequence[Answer]) -> Saved:
@@ -86,7 +86,6 @@ def _promise(lock: Lock, sites: int, epsilon: float, most: int) -> str:
 
 
 def _assumptions(schema: Schema, lock: Lock) -> list[str]:
-    rows = schema.rows_per_person
     found = unconfirmed(schema)
     return [
         *found,
@@ -99,8 +98,7 @@ def _assumptions(schema: Schema, lock: Lock) -> list[str]:
         f"still have epsilon {lock.alone_epsilon:.3g}",
         "nobody breaks X25519, HKDF-SHA256 or ChaCha20, now or later; if somebody did, the same "
         "epsilon would be left",
-        f"no person has more than {rows} row{'s' if rows > 1 else ''} at a site; the sites have at "
-        f"most {MOST_ROWS} rows together",
+        f"{owned(schema, 'at a site')}; the sites have at most {schema.most_rows} rows together",
         at_most(schema.sites_per_person),
         "the sites are samples of one population. Where two or more mechanisms differ between "
         "sites, a sum can show edges that no site has; sites that may differ measure apart",

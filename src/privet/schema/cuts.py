@@ -25,15 +25,6 @@ def equal_width(low: float, high: float, bins: int) -> tuple[float, ...]:
     return tuple(low + (high - low) * i / bins for i in range(1, bins))
 
 
-def texts(edges: tuple[float, ...]) -> tuple[str, ...]:
-    """The shortest texts, of at least 6 digits' precision, that tell the edges apart."""
-    for digits in range(6, 18):
-        found = tuple(f"{edge + 0.0:.{digits}g}" for edge in edges)
-        if len(set(found)) == len(edges):
-            break
-    return found
-
-
 def free_columns(schema: Schema) -> tuple[str, ...]:
     """Those that may be cut elsewhere; not those whose bounds leave no room for the grid."""
     return tuple(column.name for column in schema.columns if column.free and _has_room(column))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from privet.errors import DataError
 from privet.files.delimited import records
+from privet.schema.born import born_with
 from privet.schema.model import CHOICE, Column, Schema
 from privet.schema.names import clean_name
 from privet.schema.toml import READ, schema_to_toml, toml_text
@@ -37,6 +38,11 @@ NOTE = f"""\
 # What stays in `unconfirmed` is listed on the certificate as an assumption.
 # If results will be put together with those of other sites, and one person may be at several of
 # them, add below: sites_per_person = N, the most sites at which one person can be.
+"""
+TIERS = """
+# By their names, some columns come before all others: nothing here causes them. Such knowledge is
+# worth more than much data, since it turns edges that data cannot. If it is right, delete the # of
+# the two lines below; split the second list further if you know more (earlier causes later).
 """
 
 
@@ -71,7 +77,18 @@ def draft(path: str | Path) -> str:
         )
     name = clean_name(Path(path.stem).stem if path.suffix == ".gz" else path.stem)
     schema = Schema(name=name, columns=tuple(columns), unconfirmed=tuple(unconfirmed))
-    return schema_to_toml(schema, NOTE) + "".join(f"\n{line}\n" for line in left_out)
+    more = "".join(f"\n{line}\n" for line in left_out)
+    return schema_to_toml(schema, NOTE) + _tiers(schema.names) + more
+
+
+def _tiers(names: tuple[str, ...]) -> str:
+    """A proposal, as a comment, of what comes first; from names alone."""
+    first = born_with(names)
+    later = tuple(name for name in names if name not in first)
+    if not first or not later:
+        return ""
+    tiers = ", ".join(f"[{', '.join(map(toml_text, tier))}]" for tier in (first, later))
+    return TIERS + f"# [knowledge]\n# tiers = [{tiers}]\n"
 
 
 def _propose(name: str, look: Look) -> Column | str:

@@ -21,14 +21,16 @@ from typing import Any, Literal, get_args
 
 from privet.errors import SchemaError
 from privet.graph.knowledge import Knowledge
-from privet.schema.cuts import equal_width, texts
+from privet.schema.cuts import equal_width
 from privet.schema.names import clean_name, name_key
+from privet.schema.values import edge_texts, finite, guessed_shares, is_not_whole, level_text
 
 Kind = Literal["categorical", "ordinal", "numeric"]
 Missing = Literal["level", "value", "drop"]
 
 MOST_LEVELS = 65_535  # a code fits 16 bits
-MOST_ROWS = (1 << 31) - 1  # up to which all sums fit 64 bits; no table that fits a machine has more
+MOST_ROWS = (1 << 31) - 1  # of a table, unless it declares more; so far, all sums fit 64 bits
+LARGEST_TABLE = 1 << 34  # rows that can be declared: sums of moments over them fit 64 bits
 DEFAULT_BINS = 4
 PER_PERSON = {
     "rows_per_person": "the most rows that one person can own",
@@ -48,7 +50,8 @@ class Adjacency(enum.Enum):
 @dataclass(frozen=True, kw_only=True)
 class Column:
     """One column. Left out: `cuts` gives 4 bins of equal width, which are `free`: a method may cut
-    elsewhere; `missing` the declared value in the middle (numeric, ordinal) or first."""
+    elsewhere. `missing` gives the declared value in the middle (numeric, ordinal) or the first.
+    `shares` is a guess of how common each level is, which plans use and nothing else."""
 
     name: str
     kind: Kind
@@ -57,6 +60,7 @@ class Column:
     cuts: tuple[float, ...] = ()
     missing: Missing = "value"
     missing_value: str | float | None = None
+    shares: tuple[float, ...] = field(default=(), compare=False)
     free: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -73,6 +77,7 @@ class Column:
                 f"at most {MOST_LEVELS} are possible: merge levels or declare fewer bins"
             )
         self._check_missing()
+        self._set("shares", guessed_shares(self.name, self.shares, self.cardinality))
 
     def _set(self, attribute: str, value: object) -> None:
         object.__setattr__(self, attribute, value)  # only while the column is being built
@@ -83,7 +88,7 @@ class Column:
                 f"column {self.name!r} is {self.kind}, so it has levels and no bounds, bins or "
                 f'cuts; remove them or declare kind = "numeric"'
             )
-        self._set("levels", tuple(_level(self.name, level) for level in self.levels))
+        self._set("levels", tuple(level_text(self.name, level) for level in self.levels))
         if len(self.levels) < 2:
             raise SchemaError(
                 f"column {self.name!r} has {len(self.levels)} level(s); {self.kind} columns need "
@@ -106,14 +111,14 @@ class Column:
                 f"column {self.name!r} is numeric and needs bounds = [lowest, highest]; "
                 f"write down the range that is public knowledge"
             )
-        low, high = (_number(self.name, "bound", bound) for bound in self.bounds)
+        low, high = (finite(self.name, "bound", bound) for bound in self.bounds)
         if low >= high or math.isinf(high - low):
             raise SchemaError(
                 f"column {self.name!r} has bounds [{low!r}, {high!r}]; "
                 f"the first must lie below the second, at a finite distance"
             )
         self._set("bounds", (low, high))
-        cuts = tuple(_number(self.name, "cut", cut) for cut in self.cuts)
+        cuts = tuple(finite(self.name, "cut", cut) for cut in self.cuts)
         default = equal_width(low, high, DEFAULT_BINS)
         self._set("free", not cuts or (self.free and cuts == default))
         cuts = cuts or default
@@ -141,7 +146,7 @@ class Column:
             self._set("missing_value", self._default_value())
         elif self.bounds is not None:
             low, high = self.bounds
-            value = _number(self.name, "missing value", self.missing_value)
+            value = finite(self.name, "missing value", self.missing_value)
             if not low <= value <= high:
                 raise SchemaError(
                     f"column {self.name!r} replaces missing cells by {value!r}; "
@@ -149,7 +154,7 @@ class Column:
                 )
             self._set("missing_value", value)
         else:
-            level = _level(self.name, self.missing_value)
+            level = level_text(self.name, self.missing_value)
             if level not in self.levels:
                 raise SchemaError(
                     f"column {self.name!r} replaces missing cells by {level!r}, which is not "
@@ -174,7 +179,7 @@ class Column:
         """One readable label per code. A value on a cut belongs to the bin above the cut."""
         labels = self.levels
         if self.bounds is not None:
-            edges = texts((self.bounds[0], *self.cuts, self.bounds[1]))
+            edges = edge_texts((self.bounds[0], *self.cuts, self.bounds[1]))
             inner = (f"[{a}, {b})" for a, b in itertools.pairwise(edges[:-1]))
             labels = (*inner, f"[{edges[-2]}, {edges[-1]}]")
         if self.missing != "level":
@@ -199,6 +204,8 @@ class Schema:
     adjacency: Adjacency = Adjacency.ADD_REMOVE
     rows: int | None = None
     rows_per_person: int = 1
+    person: str | None = None
+    most_rows: int = MOST_ROWS
     sites_per_person: int = 1
     knowledge: Knowledge = field(default_factory=Knowledge)
     unconfirmed: tuple[str, ...] = ()
@@ -230,6 +237,7 @@ class Schema:
             twice = next(x for i, x in enumerate(self.names) if x in self.names[:i])
             raise SchemaError(f"column {twice!r} is declared twice; declare each column once")
         self._check_adjacency()
+        self._check_people()
         for fact in self.unconfirmed:
             column, _, what = fact.rpartition(".")
             if fact != CHOICE and (column not in self.names or what not in FACTS):
@@ -242,7 +250,7 @@ class Schema:
     def _check_adjacency(self) -> None:
         for key, what in PER_PERSON.items():
             most = getattr(self, key)
-            if _not_whole(most) or most < 1:
+            if is_not_whole(most) or most < 1:
                 raise SchemaError(
                     f"{key} = {most!r}; it must be a whole number of at least 1: {what}"
                 )
@@ -256,8 +264,26 @@ class Schema:
                 f'rows = {self.rows!r} is only for adjacency "replace-one", since under '
                 f'"add-remove" the number of rows is private; remove rows or change adjacency'
             )
-        if self.rows is not None and (_not_whole(self.rows) or self.rows < 1):
+        if self.rows is not None and (is_not_whole(self.rows) or self.rows < 1):
             raise SchemaError(f"rows = {self.rows!r}; it must be a whole number of at least 1")
+
+    def _check_people(self) -> None:
+        if self.person is not None and (not isinstance(self.person, str) or not self.person):
+            raise SchemaError(
+                f"person = {self.person!r}; name the column that says whose row it is, or leave "
+                "it away"
+            )
+        if self.person in self.names:
+            raise SchemaError(
+                f"person = {self.person!r}, which is one of the columns to search; a column that "
+                "says whose row it is cannot be one of them: remove one of the two"
+            )
+        fits = not is_not_whole(self.most_rows) and 1 <= self.most_rows <= LARGEST_TABLE
+        if not fits or (self.rows or 0) > self.most_rows:
+            raise SchemaError(
+                f"most_rows = {self.most_rows!r}; it must be a whole number from "
+                f"{self.rows or 1} to {LARGEST_TABLE}: the most rows that the table can have"
+            )
 
     @property
     def unit(self) -> str:
@@ -268,7 +294,7 @@ class Schema:
     @property
     def rows_are_public(self) -> bool:
         """Whether nobody can change the number of rows that are counted."""
-        dropped = any(column.missing == "drop" for column in self.columns)
+        dropped = self.person is not None or any(c.missing == "drop" for c in self.columns)
         return self.adjacency is Adjacency.REPLACE_ONE and not dropped
 
     @property
@@ -347,42 +373,3 @@ def did_you_mean(value: object, options: Iterable[str]) -> str:
     """`" (did you mean 'age'?)"`, or nothing when no option is near."""
     close = difflib.get_close_matches(str(value), list(options), n=3, cutoff=0.6)
     return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
-
-
-def _not_whole(value: object) -> bool:
-    return not isinstance(value, int) or isinstance(value, bool)
-
-
-def _level(column: str, level: object) -> str:
-    """A level as the text that stands in a cell."""
-    if isinstance(level, bool):
-        return "true" if level else "false"
-    if isinstance(level, int):
-        return str(level)
-    if not isinstance(level, str):
-        raise SchemaError(
-            f"column {column!r} has the level {level!r}; "
-            f"write levels in quotes, exactly as they stand in the data"
-        )
-    if not level.strip():
-        raise SchemaError(
-            f"column {column!r} has an empty level, but an empty cell is a missing one; "
-            f'remove the level and declare missing = "level"'
-        )
-    if level != level.strip():
-        raise SchemaError(
-            f"column {column!r} has the level {level!r}, but cells are read without the spaces "
-            f"around them; write {level.strip()!r}"
-        )
-    return level
-
-
-def _number(column: str, what: str, value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if math.isfinite(number):
-            return number
-    raise SchemaError(f"column {column!r} has the {what} {value!r}; write a finite number")

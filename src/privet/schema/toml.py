@@ -11,6 +11,7 @@ from privet.graph.knowledge import Knowledge
 from privet.schema.cuts import equal_width
 from privet.schema.model import (
     MOST_LEVELS,
+    MOST_ROWS,
     PER_PERSON,
     Adjacency,
     Column,
@@ -27,12 +28,14 @@ SCHEMA_KEYS = (
     "adjacency",
     "rows",
     "rows_per_person",
+    "person",
+    "most_rows",
     "sites_per_person",
     "unconfirmed",
     "columns",
     "knowledge",
 )
-COLUMN_KEYS = ("kind", "levels", "bounds", "bins", "cuts", "missing")
+COLUMN_KEYS = ("kind", "levels", "bounds", "bins", "cuts", "missing", "shares")
 KNOWLEDGE_KEYS = ("tiers", "required", "forbidden")
 
 HEADER = """\
@@ -43,6 +46,8 @@ NOTES = {
     "adjacency": "neighbours differ by one person: added or removed, or replaced",
     "rows": "the public number of rows",
     **PER_PERSON,
+    "person": "the column that says whose row it is",
+    "most_rows": "the most rows that the table can have",
     "unconfirmed": "delete an entry once you know that it is public knowledge",
 }
 READ = "read from the data"
@@ -68,6 +73,8 @@ def schema_from_dict(document: Mapping[str, Any]) -> Schema:
         adjacency=_adjacency(document.get("adjacency", Adjacency.ADD_REMOVE.value)),
         rows=document.get("rows"),
         **{key: document.get(key, 1) for key in PER_PERSON},
+        person=document.get("person"),
+        most_rows=document.get("most_rows", MOST_ROWS),
         knowledge=_knowledge(document.get("knowledge", {})),
         unconfirmed=tuple(unconfirmed),
     )
@@ -81,7 +88,7 @@ def _column(name: str, body: object) -> Column:
     if "kind" not in body:
         raise SchemaError(f'{where} has no kind; add kind = "categorical", "ordinal" or "numeric"')
     check_kind(name, body["kind"])
-    for key in ("levels", "bounds", "cuts"):
+    for key in ("levels", "bounds", "cuts", "shares"):
         if key in body and not isinstance(body[key], list):
             raise SchemaError(f"{where} has {key} = {body[key]!r}; write a list: {key} = [...]")
     bounds = body.get("bounds")
@@ -93,6 +100,7 @@ def _column(name: str, body: object) -> Column:
         levels=tuple(body.get("levels", ())),
         bounds=None if bounds is None else cast("tuple[float, float]", tuple(bounds)),
         cuts=_bins(where, body) if "bins" in body else tuple(body.get("cuts", ())),
+        shares=tuple(body.get("shares", ())),
         **_missing(where, body.get("missing")),
     )
 
@@ -178,6 +186,10 @@ def schema_to_dict(schema: Schema) -> dict[str, Any]:
     if schema.rows is not None:
         document["rows"] = schema.rows
     document["rows_per_person"] = schema.rows_per_person
+    if schema.person is not None:
+        document["person"] = schema.person
+    if schema.most_rows != MOST_ROWS:
+        document["most_rows"] = schema.most_rows
     if schema.sites_per_person != 1:
         document["sites_per_person"] = schema.sites_per_person
     if schema.unconfirmed:
@@ -208,6 +220,8 @@ def _column_to_dict(column: Column) -> dict[str, Any]:
             body["cuts"] = list(column.cuts)
     value = column.missing == "value"
     body["missing"] = {"value": column.missing_value} if value else column.missing
+    if column.shares:
+        body["shares"] = list(column.shares)
     return body
 
 

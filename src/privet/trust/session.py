@@ -38,7 +38,8 @@ class Session:
         accounting: Accounting,
         method: str,
     ) -> None:
-        without_privacy(data, schema)  # holds the header against the schema; reads no row
+        checked = without_privacy(data, schema)  # the header against the schema; reads no row
+        self._engine = checked.vault.engine
         self._data, self._schema, self._book = data, schema, opened(ledger)
         self._budget = {"epsilon": epsilon, "delta": delta, "test_delta": test_delta}
         self._method, self._accounting = method, accounting
@@ -84,7 +85,7 @@ class Session:
         """What was promised and spent, once the session is over."""
         account = self._book.account(self._schema.name)
         assert account is not None  # the run is in it
-        return statement.of_run(self._run, account, durable=self._book.durable)
+        return statement.of_run(self._run, account, durable=self._book.durable, engine=self._engine)
 
 
 def without_privacy(data: object, schema: Schema) -> Central:

@@ -36,7 +36,8 @@ class Cap:
 class Statement:
     """``delta`` is the whole one of the promise; the spent one is what was used of it, and
     ``spent`` its amount in the currency of the run. ``people`` is a random public number for the
-    people of the data set, the same for all its runs."""
+    people of the data set, the same for all its runs. ``engine`` is the program that holds the
+    table, if it is another one."""
 
     run: str
     people: str | None
@@ -50,9 +51,10 @@ class Statement:
     spent_test_delta: float
     charges: tuple[Charge, ...]
     cap: Cap
+    engine: str = ""
 
 
-def of_run(run: Run, account: Account, *, durable: bool) -> Statement:
+def of_run(run: Run, account: Account, *, durable: bool, engine: str = "") -> Statement:
     """Of a run that has been closed; ``account`` is its data set's after that."""
     tested = run.test_delta - run.test_delta_left
     return Statement(
@@ -82,4 +84,5 @@ def of_run(run: Run, account: Account, *, durable: bool) -> Statement:
             set_by_this_run=run.set_cap,
             left_epsilon=account.left_epsilon,
         ),
+        engine=engine,
     )

@@ -23,6 +23,7 @@ from privet.local.device.answers import Answers, number
 from privet.local.device.blocks import HALF, cell, codes_of, make
 from privet.local.device.files import randomize_file
 from privet.privacy.engines.encode import Encoder
+from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.source import open_source
 from privet.schema.model import Column, Schema
 from tests.helpers.laws import categorical, fits, law, numeric
@@ -178,7 +179,9 @@ def both(cells: list[Any]) -> tuple[list[list[int]], list[list[int]]]:
     """The codes of cells, each in every column: on the device, and in the vault."""
     data = {name: cells for name in SCHEMA.names}
     source, positions = open_source(data, SCHEMA)
-    encoded = Encoder(schema=SCHEMA, positions=positions).rows(source)._codes
+    rows = Encoder(schema=SCHEMA, positions=positions).rows(source)
+    assert isinstance(rows, MemoryRows)
+    encoded = rows._codes
     answers = Answers(SCHEMA.columns)
     mine = [answers.of_row(dict.fromkeys(SCHEMA.names, each))[0].tolist() for each in cells]
     return mine, [

@@ -30,6 +30,7 @@ from privet.privacy.vault import Vault
 from privet.results import saved as evidence_file
 from privet.schema.model import Adjacency, Column, Schema
 from privet.trust.central import Central
+from tests.helpers.totals import Totals
 
 Floats = NDArray[np.float64]
 FALSE_ALARM = 1e-6
@@ -38,7 +39,7 @@ EITHER = pytest.mark.parametrize("adjacency", list(Adjacency), ids=lambda a: a.v
 LEVEL = 1e-9  # so small that noise joins no two columns; the edges here are far above it
 
 
-class Table:
+class Table(Totals):
     """Rows as a query sees them."""
 
     def __init__(self, rows: Floats, block: int = 1 << 16) -> None:

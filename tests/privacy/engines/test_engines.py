@@ -8,6 +8,7 @@ import io
 import random
 import tempfile
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ from hypothesis import strategies as st
 
 from privet.errors import DataError
 from privet.privacy.engines import plain
-from privet.privacy.engines.encode import UNREADABLE, Encoder
+from privet.privacy.engines.database import connection
+from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.meaning import spellings
 from privet.privacy.engines.memory import MemoryRows
-from privet.privacy.engines.source import connection, open_source
+from privet.privacy.engines.source import UNREADABLE, open_source
 from privet.schema.model import Column, Missing, Schema
 
 LEVELS = ("no", "yes")
@@ -41,7 +43,9 @@ def numeric(name: str, **more: Any) -> Column:
 
 def encode(data: object, schema: Schema) -> MemoryRows:
     source, positions = open_source(data, schema)
-    return Encoder(schema=schema, positions=positions).rows(source)
+    rows = Encoder(schema=schema, positions=positions).rows(source)
+    assert isinstance(rows, MemoryRows)
+    return rows
 
 
 def codes(data: object, schema: Schema) -> list[tuple[int, ...]]:
@@ -241,6 +245,8 @@ def test_a_dropped_row_is_gone_for_every_query() -> None:
 def test_spellings_never_take_another_levels_text() -> None:
     assert spellings(("1", "1.0")) == {"1": 0, "1.0": 1}
     assert spellings(("True", "true", "0"))["TRUE"] == 0
+    assert spellings(("9007199254740993", "x")).keys() >= {"9007199254740993"}
+    assert "9007199254740992" not in spellings(("9007199254740993", "x"))
     assert spellings(("0", "1e3"))["1000"] == 1 and spellings(("0", "x"))["-0.0"] == 0
 
 
@@ -326,6 +332,7 @@ def read_twice(data: object, schema: Schema) -> tuple[list[Any], list[Any]]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(plain, "is_plain", lambda *_, plainly=plainly: plainly)
             rows = encoder.rows(source)
+            assert isinstance(rows, MemoryRows)
             kinds = [rows._codes[name].dtype for name in schema.names]
             coded = sorted(zip(*(rows._codes[name].tolist() for name in schema.names), strict=True))
             reals = sorted(row for block in rows.numbers(schema.names) for row in block.tolist())
@@ -414,6 +421,37 @@ def test_a_plain_table_needs_no_database(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "t.csv").write_text("a\nno\n yes\n")
     assert codes(tmp_path / "t.csv", schema_of(categorical("a"))) == [(0,), (1,)] and not started
     assert codes({**table, "x": ["1", "3", "9"]}, schema) == codes(table, schema) and started
+
+
+def test_a_decimal_is_read_the_same_from_everywhere(tmp_path: Path) -> None:
+    """``0.1000`` is the level ``0.1``, and the nearest double lies on the right side of a cut."""
+    pyarrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    parquet, pandas = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pandas")
+    draw = random.Random(20261116)
+    cents = [Decimal(draw.randrange(-100, 2000)) / 100 for _ in range(500)]
+    values = [Decimal("0.10"), Decimal("1.00"), Decimal("0.30"), Decimal("0.00"), None, *cents]
+    cells = [None if value is None else value.quantize(Decimal("1.0000")) for value in values]
+    levels = ("0.1", "1", "0", *(str(float(cent)) for cent in dict.fromkeys(cents[:50])))
+    schema = schema_of(
+        categorical("a", tuple(dict.fromkeys(levels)), missing="level"),
+        Column(
+            name="b",
+            kind="numeric",
+            bounds=(-1.0, 20.0),
+            cuts=tuple(sorted({0.1, 0.3, 1.0, *(float(cent) for cent in cents[:100])})),
+            missing="level",
+        ),
+    )
+    table = pyarrow.table({"a": pyarrow.array(cells, pyarrow.decimal128(12, 4))})
+    table = table.append_column("b", table.column("a"))
+    parquet.write_table(table, tmp_path / "t.parquet")
+    expected = codes(tmp_path / "t.parquet", schema)
+    assert {row[0] for row in expected} >= {0, 1, 2}
+    wide = table.cast(pyarrow.schema([(name, pyarrow.decimal256(40, 20)) for name in "ab"]))
+    frames = [table, wide, polars.from_arrow(table), {"a": cells, "b": cells}]
+    frames.append(pandas.DataFrame({"a": cells, "b": cells}))
+    for frame in frames:
+        assert codes(frame, schema) == expected
 
 
 # --- hostile files ----------------------------------------------------------------------------

@@ -19,10 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet.errors import PrivetError, SchemaError
-from privet.privacy.engines import memory
-from privet.privacy.engines.encode import Encoder
+from privet.privacy.engines import merge
+from privet.privacy.engines.encode import Encoder, LocalParts
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.source import open_source
+from privet.privacy.engines.streamed import StreamedRows
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import Exact, Gaussian
 from privet.privacy.queries.base import Query, from_document, to_document
@@ -31,7 +32,7 @@ from privet.privacy.queries.moments import Locations
 from privet.privacy.queries.tables import Components, Tables
 from privet.privacy.queries.white import Clip, White
 from privet.privacy.vault import Vault
-from privet.schema.cuts import FINE, Cuts, cut, equal_width, fixed, free_columns
+from privet.schema.cuts import FINE, Cuts, cut, equal_width, fine_cuts, fixed, free_columns
 from privet.schema.model import Adjacency, Column, Missing, Schema
 
 Record = tuple[Any, ...]
@@ -43,7 +44,9 @@ def numeric(name: str = "x", low: float = 0.0, high: float = 1.0, **more: Any) -
 
 def encoded(data: object, schema: Schema) -> MemoryRows:
     source, positions = open_source(data, schema)
-    return Encoder(schema=schema, positions=positions).rows(source)
+    rows = Encoder(schema=schema, positions=positions).rows(source)
+    assert isinstance(rows, MemoryRows)
+    return rows
 
 
 def codes(rows: MemoryRows) -> dict[str, list[int]]:
@@ -92,14 +95,14 @@ def test_merged_bins_are_those_of_a_schema_that_declares_the_cuts(
 
 @pytest.mark.parametrize("fault", ["a value on a cut", "missing"])
 def test_a_fault_in_the_merging_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = memory.merged_codes
+    right = merge.merged_codes
 
     def wrong(old: Column, new: Column) -> Any:
         if fault == "missing":
             return np.minimum(right(old, new), new.cardinality - 2)
         return np.roll(right(old, new), 1)
 
-    monkeypatch.setattr(memory, "merged_codes", wrong)
+    monkeypatch.setattr(merge, "merged_codes", wrong)
     schema = Schema(name="s", columns=(numeric(missing="level"),))
     with pytest.raises(AssertionError):
         check_codes(schema, (("x", (10, 70)),), [0.0, 10 / FINE, 0.5, float("nan"), 1.0])
@@ -114,6 +117,27 @@ def test_a_sample_is_cut_as_a_whole() -> None:
     assert found["x"] == found["y"]
     assert 1500 < len(found["x"]) < 2500  # half of the rows, but for 15 deviations
     assert sum(found["x"]) == sum(code > 0 for code in codes(rows)["x"])
+
+
+def test_rows_in_parts_are_merged_where_they_are() -> None:
+    """Every kind of answer, from two parts and from rows in memory; each row is read in fine
+    bins."""
+    schema = make_schema(Adjacency.ADD_REMOVE)
+    cells = list(zip(*product(*CELLS), strict=True))
+    data = {c.name: list(map(str, each)) for c, each in zip(COLUMNS, cells, strict=True)}
+    source, positions = open_source(data, schema)
+    encoder = Encoder(schema=schema, positions=positions)
+    fine = replace(encoder, schema=cut(schema, fine_cuts(free_columns(schema))))
+    streamed = StreamedRows(fine.schema, LocalParts(fine, source)).cut(schema)
+    rows = encoded(data, schema)
+    for inner in queries().values():
+        for query in (Cut(CUTS, inner), inner):
+            if isinstance(query, White):  # it has the features of other levels
+                continue
+            expected = query.evaluate(rows, schema)
+            assert query.evaluate(streamed, schema).tolist() == expected.tolist()
+    x = streamed.sampled((1 << 32) - 1).cut(cut(schema, CUTS)).counts(("x",))
+    assert x.tolist() == rows.cut(cut(schema, CUTS)).counts(("x",)).tolist()
 
 
 # --- how far one person can move an answer -----------------------------------------------------

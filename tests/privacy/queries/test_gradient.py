@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from privet.errors import SchemaError
 from privet.privacy.queries.gradient import FINE, MOST_COLUMNS, NORM, STEP, WEIGHT, Gradient
 from privet.schema.model import Adjacency, Column, Schema
+from tests.helpers.totals import Totals
 
 Floats = NDArray[np.float64]
 
 
-class Table:
+class Table(Totals):
     """Rows as a query sees them."""
 
     def __init__(self, rows: Floats, block: int = 1 << 16) -> None:

@@ -27,12 +27,13 @@ from privet.privacy.queries.moments import (
     Moments,
 )
 from privet.schema.model import Adjacency, Column, Schema
+from tests.helpers.totals import Totals
 
 Floats = NDArray[np.float64]
 NAMES = ("a", "b", "c")
 
 
-class Table:
+class Table(Totals):
     """Rows as a query sees them."""
 
     def __init__(self, rows: Floats, block: int = 1 << 16) -> None:

@@ -20,6 +20,7 @@ from privet.errors import SchemaError
 from privet.privacy.queries.base import from_document, to_document
 from privet.privacy.queries.pairs import FINE, LossDifference, PairTable, QuantileRanks
 from privet.schema.model import Adjacency, Column, Schema
+from tests.helpers.totals import Totals
 
 Floats = NDArray[np.float64]
 Query = PairTable | LossDifference | QuantileRanks
@@ -36,7 +37,7 @@ QUERIES: tuple[Query, ...] = (
 )
 
 
-class Table:
+class Table(Totals):
     """Rows as a query sees them."""
 
     def __init__(self, rows: Floats, block: int = 1 << 16) -> None:

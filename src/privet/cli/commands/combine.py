@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from privet.cli.graphs import as_json, methods_of, print_agreement, print_edges
+from privet.cli.graphs import (
+    as_json,
+    methods_of,
+    print_agreement,
+    print_diagnostics,
+    print_edges,
+    print_undecided,
+)
 from privet.cli.results import add_option, add_output, progress
 from privet.cli.show import (
     Subparsers,
@@ -98,6 +105,7 @@ def _ask(args: argparse.Namespace, on_step: OnStep) -> Discovery:
 
 def _print(found: Discovery) -> None:
     out = console()
+    print_diagnostics(found)
     if found.graph.edges and found.sites is None:
         print_edges(found.graph.edges)
     elif found.graph.edges and found.sites is not None:
@@ -105,6 +113,7 @@ def _print(found: Discovery) -> None:
         print_edges(found.graph.edges, rest, heading="if one site is left out")
     else:
         out.print("No edge stands out of the noise of these sites.")
+    print_undecided(found)
     for note in found.notes:
         out.print(printable(note), soft_wrap=True)
     if found.others:

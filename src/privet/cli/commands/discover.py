@@ -6,13 +6,22 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privet.cli.graphs import as_json, methods_of, print_agreement, print_edges
+from privet.cli.graphs import (
+    as_json,
+    methods_of,
+    print_agreement,
+    print_diagnostics,
+    print_edges,
+    print_undecided,
+)
 from privet.cli.results import add_option, add_output, options, produce
 from privet.cli.show import (
     Subparsers,
+    add_data,
     add_ledger,
     command,
     console,
+    data_of,
     print_json,
     print_promise,
     print_warnings,
@@ -27,7 +36,7 @@ if TYPE_CHECKING:
 
 def add(parsers: Subparsers) -> None:
     parser = command(parsers, "discover", "find the causal graph of a table, with privacy")
-    parser.add_argument("data", metavar="DATA", nargs="?", help="CSV or Parquet file")
+    add_data(parser)
     parser.add_argument("--schema", metavar="FILE", help="what is public about the data (TOML)")
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the results")
     privacy = parser.add_argument_group("privacy")
@@ -78,7 +87,7 @@ def _ask(args: argparse.Namespace, **listeners: Any) -> Discovery:
     from privet.api.discover import discover
 
     return discover(
-        args.data,
+        data_of(args),
         args.schema,
         epsilon=args.epsilon,
         delta=args.delta,
@@ -96,12 +105,14 @@ def _ask(args: argparse.Namespace, **listeners: Any) -> Discovery:
 
 def _print(found: Discovery, files: tuple[Path, ...], args: argparse.Namespace) -> None:
     out = console()
+    print_diagnostics(found)
     if found.graph.edges:
         print_edges(found.graph.edges)
     else:
         plan = "privet plan --local" if found.certificate.local else "privet plan"
         hint = f"No edge stands out of the noise. `{plan}` says what could have been detected."
         out.print(hint if found.certificate.private else "No edge was found.")
+    print_undecided(found)
     for note in found.notes:
         out.print(printable(note))
     if found.others:

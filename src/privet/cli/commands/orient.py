@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from privet.cli.results import add_option, add_output, options, produce
 from privet.cli.show import (
     Subparsers,
+    add_data,
     add_ledger,
     command,
     console,
+    data_of,
     print_json,
     print_promise,
     print_warnings,
@@ -33,7 +35,7 @@ NO_WRONG = "of chance in the rows this method says nothing"
 
 def add(parsers: Subparsers) -> None:
     parser = command(parsers, "orient", "tell which of two numeric columns is the cause")
-    parser.add_argument("data", metavar="DATA", nargs="?", help="CSV or Parquet file")
+    add_data(parser)
     parser.add_argument("--schema", metavar="FILE", help="what is public about the data (TOML)")
     parser.add_argument("--cause-effect", metavar="A,B", help="the two columns, in any order")
     parser.add_argument("--all-pairs", action="store_true", help="all pairs of numeric columns")
@@ -91,7 +93,7 @@ def _ask(args: argparse.Namespace, **listeners: Any) -> Orientations:
     from privet.api.orient import orient
 
     return orient(
-        args.data,
+        data_of(args),
         args.schema,
         cause_effect=_pair(args.cause_effect),
         all_pairs=args.all_pairs,

@@ -22,11 +22,13 @@ from privet.cli.show import (
 from privet.errors import BudgetError, DataError, MethodError
 
 if TYPE_CHECKING:
-    from privet.evidence.plan import PlanLine, Reading
+    from privet.evidence.plan import Plan, PlanLine
     from privet.schema.model import Schema
 
 
 FIGURES = ("typical", "best", "worst")
+MOST_PAIRS = 10  # that are named
+CRAMER = "Cramér's V"
 
 
 def add(parsers: Subparsers) -> None:
@@ -37,7 +39,17 @@ def add(parsers: Subparsers) -> None:
     parser.add_argument(
         "--rows", type=int, metavar="N", help="about how many rows the table has (a public guess)"
     )
-    parser.add_argument("--epsilon", type=float, required=True, metavar="E")
+    parser.add_argument(
+        "--epsilon",
+        type=float,
+        metavar="E",
+        help="smaller is more private; not with --effect alone",
+    )
+    parser.add_argument(
+        "--margins",
+        metavar="GUESS",
+        help="how common levels are where the schema has no shares: even, or uneven (even)",
+    )
     parser.add_argument(
         "--local",
         action="store_true",
@@ -54,8 +66,8 @@ def add(parsers: Subparsers) -> None:
         "--effect",
         type=float,
         metavar="V",
-        help="also say which epsilon (with --local, how many people) would detect an effect of "
-        "this size (between 0 and 1)",
+        help="say which epsilon (with --local, how many people) would detect an effect of this "
+        "size (between 0 and 1)",
     )
     add_json(parser)
     parser.set_defaults(run=run)
@@ -67,27 +79,54 @@ def run(args: argparse.Namespace) -> None:
     schema = read_schema(args.schema)
     foreign = {"people": args.people}
     if args.local:
-        foreign = {"rows": args.rows, "delta": args.delta, "sites": args.sites}
+        given = ("rows", "delta", "sites", "margins")
+        foreign = {name: getattr(args, name) for name in given}
     for option, value in foreign.items():
         if value is not None:
             with_it = "was given with --local" if args.local else "is for --local only"
             fix = "there it is --people N and delta is 0" if args.local else "give --rows N"
             raise MethodError(f"--{option} {value} {with_it}; leave it away: {fix}")
+    if args.epsilon is None and (args.local or args.effect is None):
+        raise BudgetError(
+            "no epsilon was given; add --epsilon 1 to see what it shows"
+            + ("" if args.local else ", or --effect 0.1 to see which epsilon that needs")
+        )
     if args.local:
         _local(schema, args)
+    elif args.epsilon is None:
+        _wanted(schema, args)
     elif args.sites is not None:
         _sites(schema, args)
     else:
         _central(schema, args)
 
 
+def _wanted(schema: Schema, args: argparse.Namespace) -> None:
+    """Which epsilon an effect needs, where none is named."""
+    from privet.api.methods import best_delta
+    from privet.methods.method import USUAL_DELTA
+
+    size = _rows(schema, args.rows)
+    delta = USUAL_DELTA if args.delta is None else args.delta
+    needed, problem = _needed(schema, size, delta, args)
+    if args.delta is None and needed is not None:
+        delta = best_delta(["auto"], schema, needed, None)
+        needed, problem = _needed(schema, size, delta, args)
+    if args.json:
+        print_json({"rows": size, "delta": delta, "epsilon_for_effect": needed})
+        return
+    _print_needed(args, needed, problem, f", with {size} rows and delta {delta:g}")
+
+
 def _sites(schema: Schema, args: argparse.Namespace) -> None:
     """What several sites see apart, beside one of them alone and all rows in one place."""
-    from privet.methods.plan import common_to, plan_sites
+    from privet.methods.plan import plan_sites
 
     delta, size = _delta(schema, args), _rows(schema, args.rows)
-    made = plan_sites(schema, size, args.epsilon, delta, sites=args.sites)
-    needed, problem = _needed(schema, size, args.effect, delta, common_to(args.sites))
+    made = plan_sites(
+        schema, size, args.epsilon, delta, sites=args.sites, margins=args.margins or "even"
+    )
+    needed, problem = _needed(schema, size, delta, args)
     print_warnings(made.warnings)
     known = {key: _shown(value) for key, value in asdict(made).items()}
     if args.json:
@@ -147,9 +186,11 @@ def _given(line: PlanLine) -> str:
     return "nothing" if line.order == 0 else f"{line.order} column(s)"
 
 
-def _print_needed(args: argparse.Namespace, needed: float | None, problem: str) -> None:
+def _print_needed(
+    args: argparse.Namespace, needed: float | None, problem: str, more: str = ""
+) -> None:
     if needed is not None:
-        text = f"An effect of {args.effect:g} in a typical pair needs epsilon {needed:.3g}."
+        text = f"An effect of {args.effect:g} in a typical pair needs epsilon {needed:.3g}{more}."
         console().print(text)
     elif problem:
         console().print(problem[0].upper() + problem[1:] + ".")
@@ -159,8 +200,8 @@ def _central(schema: Schema, args: argparse.Namespace) -> None:
     from privet.methods.plan import plan
 
     delta, size = _delta(schema, args), _rows(schema, args.rows)
-    made = plan(schema, size, args.epsilon, delta)
-    needed, problem = _needed(schema, size, args.effect, delta)
+    made = plan(schema, size, args.epsilon, delta, margins=args.margins or "even")
+    needed, problem = _needed(schema, size, delta, args)
     print_warnings(made.warnings)
     if args.json:
         known = {key: _shown(value) for key, value in asdict(made).items()}
@@ -176,7 +217,36 @@ def _central(schema: Schema, args: argparse.Namespace) -> None:
         f"{args.epsilon:g}, delta {delta:g}:"
     )
     con.print(out)
+    _print_margins(schema, args, made)
     _print_needed(args, needed, problem)
+
+
+def _print_margins(schema: Schema, args: argparse.Namespace, made: Plan) -> None:
+    """What the plan rests on, and the pairs that it has little hope for."""
+    from privet.evidence.plan import STRONG
+    from privet.methods.plan import plan
+
+    con = console()
+    guessed = [column for column in schema.columns if not column.shares]
+    if made.lines[0].what == CRAMER and made.margins == "even" and guessed:
+        other = plan(schema, made.rows, made.epsilon, made.delta, margins="uneven").lines[0]
+        con.print(
+            f"Levels are taken to be equally common. If some are rare, a typical pair shows "
+            f"{_size(other.typical)}, given nothing (--margins uneven). What you know better can "
+            "be declared as shares in the schema.",
+            soft_wrap=True,
+        )
+    if made.invisible:
+        shown = ", ".join(f"{a} and {b}" for a, b in made.invisible[:MOST_PAIRS])
+        more = len(made.invisible) - MOST_PAIRS
+        con.print(
+            printable(
+                f"Not even a strong effect ({STRONG:g}) would show in {len(made.invisible)} pairs: "
+                f"{shown}{f' and {more} more' if more > 0 else ''}. Merge levels, leave columns "
+                "out, or spend more."
+            ),
+            soft_wrap=True,
+        )
 
 
 def _local(schema: Schema, args: argparse.Namespace) -> None:
@@ -216,7 +286,7 @@ def _local(schema: Schema, args: argparse.Namespace) -> None:
     con.print(f"`privet randomize --protocol auto` would use {made.best}.")
 
 
-_SHORT = {"Cramér's V": "V", "correlation": "r"}
+_SHORT = {CRAMER: "V", "correlation": "r"}
 
 
 def _finite(line: dict[str, Any]) -> dict[str, Any]:
@@ -240,18 +310,23 @@ def _rows(schema: Schema, given: int | None) -> int:
 
 
 def _needed(
-    schema: Schema, size: int, effect: float | None, delta: float, reading: Reading | None = None
+    schema: Schema, size: int, delta: float, args: argparse.Namespace
 ) -> tuple[float | None, str]:
     """The epsilon that the wanted effect needs, or why there is none."""
     from privet.evidence.plan import ALONE
-    from privet.methods.plan import epsilon_for
+    from privet.methods.plan import common_to, epsilon_for
 
+    effect = args.effect
+    reading = ALONE if args.sites is None else common_to(args.sites)
     if effect is None:
         return None, ""
     if not 0 < effect < 1:
         raise MethodError(f"--effect is {effect!r}; give a size between 0 and 1, such as 0.1")
     try:
-        return epsilon_for(schema, size, delta, effect, reading=reading or ALONE), ""
+        found = epsilon_for(
+            schema, size, delta, effect, reading=reading, margins=args.margins or "even"
+        )
+        return found, ""
     except BudgetError as error:
         return None, str(error)
 

@@ -49,6 +49,7 @@ def confidences(edge: Edge) -> dict[str, Any]:
         "confidence": edge.confidence,
         "arrow_confidence": edge.arrow_confidence,
         "origin": edge.origin,
+        "lean": edge.lean,
     }
     return {key: value for key, value in facts.items() if value is not None}
 
@@ -59,8 +60,9 @@ def read_confidences(found: Mapping[str, Any]) -> dict[str, Any]:
     for key in ("confidence", "arrow_confidence"):
         if found.get(key) is not None:
             facts[key] = _number(key, found[key])
-    if found.get("origin") is not None:
-        facts["origin"] = str(found["origin"])
+    for key in ("origin", "lean"):
+        if found.get(key) is not None:
+            facts[key] = str(found[key])
     return facts
 
 

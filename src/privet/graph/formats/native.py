@@ -1,11 +1,14 @@
 """JSON, Privet's own format: carries everything a graph holds.
 
 {"kind": "dag", "nodes": ["a", "b"], "edges": [{"from": "a", "to": "b", "mark": "-->"}]}
+
+Pairs of which the evidence cannot say whether they are joined stand in "undecided".
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from privet.errors import GraphError
@@ -19,9 +22,11 @@ def to_json(graph: Graph) -> str:
         {"from": e.source, "to": e.target, "mark": e.mark, **confidences(e)} for e in graph.edges
     ]
     lines = ",".join(f"\n    {_text(edge)}" for edge in edges)
+    pairs = ",".join(f"\n    {_text(pair)}" for pair in graph.undecided)
+    undecided = f',\n  "undecided": [{pairs}\n  ]' if pairs else ""
     return (
         f'{{\n  "kind": {_text(graph.kind)},\n  "nodes": {_text(graph.nodes)},\n'
-        f'  "edges": [{lines}{chr(10) + "  " if lines else ""}]\n}}\n'
+        f'  "edges": [{lines}{chr(10) + "  " if lines else ""}]{undecided}\n}}\n'
     )
 
 
@@ -38,7 +43,15 @@ def from_json(text: str) -> Graph:
     if not isinstance(found, dict):
         raise GraphError(f"a graph file holds one JSON object, not a {type(found).__name__}")
     nodes, edges = _member(found, "nodes", list), _member(found, "edges", list)
-    return assemble(_member(found, "kind", str), nodes, [_edge(edge) for edge in edges])
+    graph = assemble(_member(found, "kind", str), nodes, [_edge(edge) for edge in edges])
+    undecided = _member(found, "undecided", list) if "undecided" in found else []
+    return replace(graph, undecided=tuple(_pair(pair) for pair in undecided))
+
+
+def _pair(found: Any) -> tuple[str, str]:
+    if not isinstance(found, list) or len(found) != 2 or not all(isinstance(n, str) for n in found):
+        raise GraphError(f"undecided pair {found!r} is not a list of two names; write one")
+    return found[0], found[1]
 
 
 def _edge(found: Any) -> Edge:
@@ -50,7 +63,7 @@ def _edge(found: Any) -> Edge:
         _member(found, "mark", str),
         found.get("confidence"),
         found.get("arrow_confidence"),
-        _member(found, "origin", str) if "origin" in found else None,
+        *(_member(found, key, str) if key in found else None for key in ("origin", "lean")),
     )
 
 

@@ -22,6 +22,7 @@ from privet.methods.options import Settings
 from privet.methods.sources import white
 from privet.privacy.queries.base import Query, Release
 from privet.privacy.queries.contrasts import GRID
+from privet.privacy.queries.cut import Cut
 from privet.privacy.queries.tables import Components
 from privet.schema.cuts import free_columns
 from privet.schema.model import Schema
@@ -47,7 +48,8 @@ def measure(curator: Curator, settings: Settings) -> First:
     schema = curator.schema
     told, gaussian = histograms(schema), curator.private and not curator.pure
     queries: list[Query] = _contrasts(schema) if gaussian else []
-    queries += [] if told is None else [told]
+    if told is not None:  # all with the same cuts, so that rows are read once
+        queries = [*(Cut(told.cuts, query) for query in queries), told]
     if not queries:
         return First(releases=(), curator=curator, left=Fraction(1))
     settings.on_step("measuring all columns", 0.0)
@@ -57,17 +59,18 @@ def measure(curator: Curator, settings: Settings) -> First:
     )
     left = 1 - SHARE if curator.private else Fraction(1)
     spread = None if told is None else Spread.of(releases[-1], schema)
-    if not gaussian and spread is not None:
+    if not gaussian:
+        assert spread is not None
         count = USUAL if curator.pure else groups(spread.total)
         return First(releases=releases, curator=curator.cut(spread.cuts(count)), left=left)
-    plain = releases if told is None else releases[:-1]
-    evidence = TableEvidence.from_releases(schema, schema.names, plain)
-    rows, shares = max(float(evidence.rows), 1.0), released_shares(evidence, {})
+    evidence = TableEvidence.from_releases(schema, schema.names, releases)
+    rows, known = max(float(evidence.rows), 1.0), {}
     if spread is not None:
         usual = released_shares(evidence, spread.shares(spread.cuts(USUAL)))
         cuts = spread.cuts(groups(white.worth(curator, usual, rows)))
-        curator, shares = curator.cut(cuts), released_shares(evidence, spread.shares(cuts))
-    return First(releases=releases, curator=curator, left=left, shares=tuple(shares), rows=rows)
+        curator, known = curator.cut(cuts), spread.shares(cuts)
+    shares = tuple(released_shares(evidence, known))
+    return First(releases=releases, curator=curator, left=left, shares=shares, rows=rows)
 
 
 def _contrasts(schema: Schema) -> list[Query]:
@@ -80,5 +83,6 @@ def _contrasts(schema: Schema) -> list[Query]:
 
 def _weight(query: Query, schema: Schema) -> Fraction:
     """So that all have the same noise in unit scale."""
-    order = len(query.sets[0]) if isinstance(query, Components) else 0
+    inner = query.query if isinstance(query, Cut) else query
+    order = len(inner.sets[0]) if isinstance(inner, Components) else 0
     return Fraction(query.l2_squared(schema), GRID ** (2 * order))

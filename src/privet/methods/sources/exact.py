@@ -7,15 +7,18 @@ search asks for.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
+from privet.evidence.copies import guesses
 from privet.evidence.exact_tables import ExactTables
 from privet.evidence.tables import TableEvidence, table_replicas
 from privet.independence.exact_tables import MEASURED, ExactTableJudge
 from privet.independence.tables import TableJudge
 from privet.methods.basis import Basis, on_scores, on_tests
+from privet.methods.copies import copies_of
 from privet.methods.options import Settings
 from privet.methods.search import Search, check_order, run
 from privet.methods.sources import moments, tables
@@ -81,19 +84,19 @@ def on_counts(
     tests with more columns given than interactions serve."""
     evidence = TableEvidence.from_releases(schema, schema.names, releases)
     alpha = settings.level(len(schema.columns))
-    few = TableJudge(evidence, alpha)
+    few, same = TableJudge(evidence, alpha), copies_of(schema, guesses([evidence]))
     judge = ExactTableJudge(evidence, counted, few) if counts_needed(settings) else few
     if search.scored:
         score: Families = (
             bdeu(counted) if settings.score == "bdeu" else bic(counted, settings.penalty)
         )
-        return on_scores(judge, score)
+        return replace(on_scores(judge, score), copies=same)
 
     def stack(count: int, rng: np.random.Generator) -> ExactTableJudge:
         together = TableJudge(table_replicas(evidence, count, rng), alpha)
         return ExactTableJudge(evidence, counted, together, rng.spawn(1)[0])
 
-    return on_tests(judge, stack, len(schema.columns))
+    return replace(on_tests(judge, stack, len(schema.columns)), copies=same)
 
 
 def basis(

@@ -16,12 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from math import comb
 
 import numpy as np
 
 from privet.arrays import Bools
 from privet.errors import MethodError
+from privet.evidence.copies import correlated
 from privet.evidence.location import locate
 from privet.evidence.moments import (
     FINAL,
@@ -32,10 +34,12 @@ from privet.evidence.moments import (
     uncut,
     whitened,
 )
-from privet.evidence.plan import moment_lines
+from privet.evidence.plan import moment_effects
+from privet.independence.effects import of_moments
 from privet.independence.fisher_z import MomentJudge
 from privet.independence.joint import JointMomentJudge
 from privet.methods.basis import Basis, Replicas, on_scores, on_tests
+from privet.methods.copies import copies_of
 from privet.methods.options import Settings
 from privet.methods.search import Search, check_order
 from privet.methods.sources.source import NUMERIC, TESTS_AND_SCORES, Source, by_site
@@ -79,12 +83,13 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
 
 
 def basis(
-    _schema: Schema, releases: tuple[Release, ...], settings: Settings, search: Search
+    schema: Schema, releases: tuple[Release, ...], settings: Settings, search: Search
 ) -> Basis:
     """Gaussian scores of as many rows as would know as much, and tests that know the noise. Of
     several sites, tests alone: their columns may have different laws, so no score adds up."""
     sites = tuple(MomentEvidence.from_releases(each) for each in by_site(releases))
-    return _on(sites[0], settings) if len(sites) == 1 else _on_sites(sites, settings, search)
+    found = _on(sites[0], settings) if len(sites) == 1 else _on_sites(sites, settings, search)
+    return replace(found, copies=copies_of(schema, correlated(sites)))
 
 
 def _on_sites(sites: tuple[MomentEvidence, ...], settings: Settings, search: Search) -> Basis:
@@ -99,7 +104,8 @@ def _on_sites(sites: tuple[MomentEvidence, ...], settings: Settings, search: Sea
     def stack(count: int, rng: np.random.Generator) -> JointMomentJudge:
         return JointMomentJudge(tuple(site.replicas(count, rng) for site in sites), alpha)
 
-    return on_tests(JointMomentJudge(sites, alpha), stack, size, _of_each)
+    made = on_tests(JointMomentJudge(sites, alpha), stack, size, _of_each)
+    return replace(made, effects=partial(of_moments, sites))
 
 
 def _of_each(judge: Judge) -> Sequence[Judge]:
@@ -122,7 +128,8 @@ def _on(evidence: MomentEvidence, settings: Settings) -> Basis:
         each = _each(stack, count, settings, near)
         return Replicas(judge=MomentJudge(stack, alpha), each=each, near=near)
 
-    return replace(alone, replicas=replicas, moments=evidence)
+    effects = partial(of_moments, [evidence])
+    return replace(alone, replicas=replicas, moments=evidence, effects=effects)
 
 
 def _each(
@@ -145,5 +152,5 @@ SOURCE = Source(
     basis=basis,
     kind=lambda _schema, _search: "moments",
     cite="second moments of Dwork, Talwar, Thakurta, Zhang 2014",
-    plan=moment_lines,
+    plan=moment_effects,
 )

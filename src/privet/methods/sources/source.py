@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from privet.evidence.plan import Lines
+from privet.evidence.plan import Effects
 from privet.evidence.prior import default_level
 from privet.methods.basis import Basis
 from privet.methods.method import usual_delta
@@ -47,7 +47,7 @@ class Source:
     scores: bool = True
     delta: Callable[[Schema, Number], float] = usual_delta
     alpha: Callable[[int], float] = default_level
-    plan: Lines | None = None
+    plan: Effects | None = None
     uses: frozenset[str] = frozenset()
 
 

@@ -19,7 +19,9 @@ ledger's filter enforces (``proofs/filter.md``).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from math import comb
 
@@ -27,13 +29,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import MethodError
-from privet.evidence.plan import table_lines
+from privet.evidence.copies import guesses
+from privet.evidence.plan import table_effects
 from privet.evidence.prior import default_level
 from privet.evidence.tables import TableEvidence, components_query, table_replicas
 from privet.evidence.unit_noise import pure_is_quieter, whole_is_quieter
+from privet.graph.copies import set_apart
+from privet.independence.effects import of_tables
 from privet.independence.joint import JointTableJudge
 from privet.independence.tables import TableJudge
 from privet.methods.basis import Basis, on_tests
+from privet.methods.copies import copies_of
 from privet.methods.method import USUAL_DELTA
 from privet.methods.options import Settings
 from privet.methods.search import Search
@@ -203,7 +209,8 @@ def _first_look(
     size = len(schema.columns)
     lenient = TableJudge(evidence, alpha=default_level(size) * LENIENCE)
     strict = TableJudge(evidence, alpha=default_level(size))
-    constraints = Constraints.of(schema.names, schema.knowledge)
+    known = set_apart(schema.knowledge, schema.names, copies_of(schema, guesses([evidence])))
+    constraints = Constraints.of(schema.names, known)
     strength = lenient.strengths()
     found = Skeleton(constraints.possible & ~np.eye(size, dtype=bool), {})
     for order, judge in enumerate((lenient, strict)):
@@ -226,7 +233,10 @@ def basis(
     def stack(count: int, rng: np.random.Generator) -> Judge:
         return judge(tuple(table_replicas(site, count, rng) for site in sites))
 
-    return on_tests(judge(sites), stack, size, _of_each)
+    judges = [TableJudge(site, alpha) for site in sites]
+    made = on_tests(judge(sites), stack, size, _of_each)
+    same = copies_of(schema, guesses(sites))
+    return replace(made, effects=partial(of_tables, judges), copies=same)
 
 
 def _of_each(judge: Judge) -> Sequence[Judge]:
@@ -247,6 +257,6 @@ SOURCE = Source(
     kind=lambda _schema, _search: "tables",
     cite="residual basis of Xiao, He, Zhang, Kifer 2023",
     delta=delta,
-    plan=table_lines,
+    plan=table_effects,
     uses=frozenset({"features"}),
 )

@@ -17,15 +17,12 @@ from itertools import combinations
 from statistics import median
 
 from privet.arrays import Floats
-from privet.evidence.white import Design, contrast_worth
+from privet.evidence.white import BETTER, PAIRS, REST, Design, contrast_worth
 from privet.methods.options import Settings
 from privet.privacy.queries.base import Release, records_changed
 from privet.privacy.queries.white import Clip, White
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
-
-PAIRS, REST = Fraction(45, 100), Fraction(50, 100)
-BETTER = 1.5  # how much more the typical pair must tell than in contrasts
 
 Interesting = Callable[[Schema, tuple[Release, ...]], list[tuple[int, ...]]]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,9 @@ def _as_text(cell: Any) -> str | None:
     if cell is None or (isinstance(cell, float) and cell != cell):
         return None
     try:
+        if isinstance(cell, Decimal):  # so that 1.00 is written as 1.0, as in a file
+            cell = float(cell)  # the nearest one; Arrow's own cast is not always
+            return None if cell != cell else repr(cell)
         text = cell.decode("utf-8") if isinstance(cell, bytes) else str(cell)
         return text if text.encode("utf-8") else None  # half a surrogate pair has no encoding
     except Exception:

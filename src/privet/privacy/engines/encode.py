@@ -10,31 +10,31 @@ A categorical cell matches a level by its text without the spaces around it; the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any
+from importlib.util import find_spec
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Integers
 from privet.errors import DataError
-from privet.privacy.engines import plain
-from privet.privacy.engines.cells import Coded
-from privet.privacy.engines.meaning import SPACES, fill, missing_code, spellings
+from privet.privacy.engines.database import connection
 from privet.privacy.engines.memory import MemoryRows
-from privet.privacy.engines.source import NUMBERS, Source, connection
+from privet.privacy.engines.people import first_rows, number_of
+from privet.privacy.engines.pick import Arrays, Pick, spread
+from privet.privacy.engines.source import UNREADABLE, Source
+from privet.privacy.engines.streamed import StreamedRows
+from privet.privacy.engines.work import Work, joined, sampled
 from privet.schema.cuts import cut, fine_cuts, free_columns
 from privet.schema.model import Column, Schema
 
-Arrays = dict[str, NDArray[Any]]
-Plainly = Callable[[Sequence[Column], Sequence[plain.Cells]], Arrays]
-
-UNREADABLE = (
-    "the data could not be read to its end; check that the file is still there and complete, "
-    "and that there is enough memory. The charge for this answer stays"
+CHANGED = (
+    "the data were changed while they were read, so that answers about them do not fit together; "
+    "read a copy that nobody writes to. The charge for this answer stays"
 )
-FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
+MOST_PORTIONS = 4  # that are kept in memory
+LARGE_TABLE = 1 << 28  # cells by the declared number of rows, above which none are kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,148 +46,127 @@ class Encoder:
     positions: Mapping[str, int]
     constant: Mapping[str, int] = field(default_factory=dict)
 
-    def rows(self, source: Source) -> MemoryRows:
-        """Every row, read when first asked for. Free columns are read in fine bins, so that they
-        can be cut anew without being read again."""
+    def rows(self, source: Source) -> MemoryRows | StreamedRows:
+        """Every row, read when first asked for, and kept unless the table is a large one. Free
+        columns are read in fine bins, so that they can be cut anew without another rule."""
         fine = replace(self, schema=cut(self.schema, fine_cuts(free_columns(self.schema))))
-        rows = MemoryRows(
-            fine.schema,
-            lambda: fine._filled(fine._read(source, fine._codes(), plain.codes)),
-            lambda: self._filled(self._numbers(source)),
-        )
+        rows = fine._rows(source)
         return rows if fine.schema == self.schema else rows.cut(self.schema)
 
+    def _rows(self, source: Source) -> MemoryRows | StreamedRows:
+        elsewhere = source.parts(self)
+        if elsewhere is not None:
+            return StreamedRows(self.schema, elsewhere)
+        large = self._is_large(source)
+        parts = LocalParts(self, source, large)
+        if large:
+            return StreamedRows(self.schema, parts)
+        names = self.schema.names
+        return MemoryRows(
+            self.schema,
+            lambda: joined(parts.read(names, numbers=False), names),
+            lambda: joined(parts.read(names, numbers=True), names) if self._has_numbers else {},
+        )
+
+    def _is_large(self, source: Source) -> bool:
+        cells = (self.schema.rows or 0) * len(self.schema.columns)
+        if source.attach() is not None and find_spec("pyarrow") is None:
+            return False  # there is nothing to hand over parts with
+        return source.portions() > MOST_PORTIONS or cells > LARGE_TABLE
+
     @property
-    def _columns(self) -> tuple[Column, ...]:
-        """Those that are read."""
-        return tuple(column for column in self.schema.columns if column.name in self.positions)
+    def _has_numbers(self) -> bool:
+        return any(self.schema.column(name).bounds is not None for name in self.positions)
 
-    def _filled(self, read: Arrays) -> Arrays:
-        if not read or not self.constant:
-            return read
-        first = next(iter(read.values()))
-        return {**read, **{n: np.full(len(first), c, np.uint16) for n, c in self.constant.items()}}
+    def blocks(
+        self, source: Source, wanted: tuple[str, ...], *, numbers: bool, stream: bool
+    ) -> Iterator[Arrays]:
+        """The codes or the numbers of some columns, in parts; all at once from files unless they
+        are to ``stream``."""
+        pick = Pick(columns=self.needed(wanted), kind="numbers" if numbers else "codes")
+        for part in self._read(source, pick, stream):
+            yield self.filled(part, wanted)
 
-    def _numbers(self, source: Source) -> Arrays:
-        wanted = self._reals()
-        return self._read(source, wanted, plain.reals) if wanted else {}
+    def people(
+        self, source: Source, wanted: tuple[str, ...], *, numbers: bool, stream: bool
+    ) -> Iterator[Arrays]:
+        """The same of those rows that count: no more of each person than are declared. A portion
+        of the people at a time is held in memory."""
+        columns, person = self.needed(self.schema.names), self.schema.person
+        portions = source.portions()
+        for portion in range(portions):
+            pick = Pick(columns=columns, kind="both", person=person, portion=(portion, portions))
+            part = joined(self._read(source, pick, stream), pick.keys)
+            yield self.filled(self.limited(part, columns, numbers), wanted)
 
-    def _codes(self) -> dict[str, str]:
-        """The code of each column as SQL over its parsed cell."""
-        found = {}
-        for i, column in enumerate(self._columns):
-            wide = "UTINYINT" if column.cardinality <= 256 else "USMALLINT"
-            code = f"coalesce({_code(f'v{i}', column)}, {missing_code(column)})"
-            found[column.name] = f"CAST({code} AS {wide})"
-        return found
+    def limited(self, part: Arrays, columns: tuple[Column, ...], numbers: bool) -> Arrays:
+        """Of rows with everything about them, those that count, and what was asked of them."""
+        kept = first_rows(part, columns, self.schema.rows_per_person)
+        keys = {c.name: number_of(c.name) if numbers and c.bounds else c.name for c in columns}
+        return {name: part[key][kept] for name, key in keys.items()}
 
-    def _reals(self) -> dict[str, str]:
-        """The clamped number of each numeric column, and the code of any other one beside
-        these, as SQL over its parsed cell."""
-        if all(column.bounds is None for column in self._columns):
-            return {}
-        found = {name: f"CAST({code} AS DOUBLE)" for name, code in self._codes().items()}
-        for i, column in enumerate(self._columns):
-            if column.bounds is not None:
-                low, high = column.bounds
-                clamped = f"least(greatest(v{i}, {_real(low)}), {_real(high)})"
-                absent = _real(fill(column))
-                found[column.name] = f"CASE WHEN v{i} IS NULL THEN {absent} ELSE {clamped} END"
-        return found
-
-    def _read(self, source: Source, wanted: dict[str, str], plainly: Plainly) -> Arrays:
-        """All rows. What fails here is the machine or the file, not a cell; and since a message
-        might quote one all the same, there is one constant text."""
+    def _read(self, source: Source, pick: Pick, stream: bool) -> Iterator[Arrays]:
+        """What fails here is the machine or the file, not a cell; and since a message might quote
+        one all the same, there is one constant text."""
         try:
+            at = [source.header.index(name) for name in pick.names]
             with ExitStack() as stack:
                 item = source.attach()
                 if item is not None:
-                    return self._select(stack.enter_context(connection()), item, wanted)
-                con, parts = None, []
-                for block in source.blocks(tuple(self.positions.values())):
-                    cells = [block[f"c{self.positions[name]}"] for name in self.positions]
-                    if plain.is_plain(self._columns, cells):
-                        parts.append(plainly(self._columns, cells))
+                    con = stack.enter_context(connection())
+                    source.prepare(con)
+                    yield from pick.select(con, item, at, stream)
+                    return
+                con = None
+                for block in source.blocks(at):
+                    cells = [block[f"c{i}"] for i in at]
+                    if pick.is_plain(cells):
+                        yield pick.plainly(cells)
                         continue
                     con = con or stack.enter_context(connection())
                     con.register("block", {name: spread(each) for name, each in block.items()})
-                    parts.append(self._select(con, "block", wanted))
-            return {name: _joined([part[name] for part in parts]) for name in wanted}
+                    yield from pick.select(con, "block", at, stream=False)
         except Exception:
             raise DataError(UNREADABLE) from None
 
-    def _select(self, con: Any, item: str, wanted: dict[str, str]) -> Arrays:
-        columns = self._columns
-        names = [f"c{self.positions[column.name]}" for column in columns]
-        kinds = con.execute(f"DESCRIBE SELECT {', '.join(names)} FROM {item}").fetchall()
-        cells = [
-            f"{cell_sql(con, i, column, name, str(kind[1]))} AS v{i}"
-            for i, (column, name, kind) in enumerate(zip(columns, names, kinds, strict=True))
-        ]
-        kept = [f"v{i} IS NOT NULL" for i, c in enumerate(columns) if c.missing == "drop"]
-        picks = [f"{sql} AS k{i}" for i, sql in enumerate(wanted.values())]
-        arrays = con.execute(
-            f"SELECT {', '.join(picks)} FROM (SELECT {', '.join(cells)} FROM {item}) "
-            f"WHERE {' AND '.join(kept) or 'true'}"
-        ).fetchnumpy()
-        return dict(zip(wanted, map(np.asarray, arrays.values()), strict=True))
+    def needed(self, wanted: tuple[str, ...]) -> tuple[Column, ...]:
+        """The columns that must be read: those that are wanted, and those that can drop a row."""
+        there = [column for column in self.schema.columns if column.name in self.positions]
+        found = [column for column in there if column.name in wanted or column.missing == "drop"]
+        return tuple(found or there[:1])  # one of them, to know the number of rows
+
+    def filled(self, read: Arrays, wanted: tuple[str, ...]) -> Arrays:
+        length = len(next(iter(read.values())))
+        return {
+            name: read[name] if name in read else np.full(length, self.constant[name], np.uint16)
+            for name in wanted or read
+        }
 
 
-def spread(cells: NDArray[Any] | Coded) -> NDArray[Any]:
-    return cells.spread() if isinstance(cells, Coded) else cells
+@dataclass(frozen=True)
+class LocalParts:
+    """A table that this machine reads, again for each pass: part by part if it is to ``stream``."""
 
+    encoder: Encoder
+    source: Source
+    stream: bool = True
+    stamp: object = field(init=False)
 
-def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint8)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stamp", self.source.stamp())
 
+    def fold(self, work: Work) -> list[Integers]:
+        totals = work.start()
+        for part in self.read(work.columns, work.numbers):
+            work.add(totals, part)
+        return totals
 
-def cell_sql(con: Any, i: int, column: Column, name: str, kind: str) -> str:
-    """A parsed cell as SQL: its number, or the place of its spelling, or NULL for missing."""
-    plain = kind.split("(")[0]
-    if column.bounds is not None:
-        number = f"TRY_CAST({name} AS DOUBLE)" if plain in NUMBERS else _parsed(name)
-        return f"nullif({number}, CAST('NaN' AS DOUBLE))"
-    if plain in FRACTIONS:
-        name = f"TRY_CAST({name} AS DOUBLE)"  # so that 1.00 is written as 1.0
-    text = f"TRY_CAST({name} AS VARCHAR)"
-    levels = ", ".join(map(_quoted, spellings(column.levels)))
-    con.execute(f"CREATE OR REPLACE TYPE level{i} AS ENUM ({levels})")
-    # trimming costs more than matching, so only what does not match is trimmed
-    trimmed = f"trim({text}, {_quoted(SPACES)})"
-    return f"enum_code(coalesce(TRY_CAST({text} AS level{i}), TRY_CAST({trimmed} AS level{i})))"
-
-
-def _code(cell: str, column: Column) -> str:
-    if column.bounds is not None:  # cuts lie inside the bounds, so clamping changes no code
-        return f"CASE WHEN {cell} IS NOT NULL THEN {_bin(cell, column.cuts, 0)} END"
-    codes = list(spellings(column.levels).values())
-    plain = len(column.levels)
-    if len(codes) == plain:
-        return cell
-    others = " ".join(f"WHEN {place} THEN {codes[place]}" for place in range(plain, len(codes)))
-    return f"CASE WHEN {cell} < {plain} THEN {cell} ELSE CASE {cell} {others} END END"
-
-
-def _bin(value: str, cuts: tuple[float, ...], first: int) -> str:
-    """The number of cuts at or below a value, by halving."""
-    if not cuts:
-        return str(first)
-    half = len(cuts) // 2
-    below = _bin(value, cuts[:half], first)
-    above = _bin(value, cuts[half + 1 :], first + half + 1)
-    return f"CASE WHEN {value} < {_real(cuts[half])} THEN {below} ELSE {above} END"
-
-
-def _parsed(name: str) -> str:
-    text = f"TRY_CAST({name} AS VARCHAR)"
-    trimmed = f"trim({text}, {_quoted(SPACES)})"
-    truth = f"CASE lower({trimmed}) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
-    return f"coalesce(TRY_CAST({text} AS DOUBLE), TRY_CAST({trimmed} AS DOUBLE), {truth})"
-
-
-def _real(value: object) -> str:
-    return f"CAST('{value!r}' AS DOUBLE)"
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    def read(
+        self, columns: tuple[str, ...], numbers: bool, keep: int | None = None
+    ) -> Iterator[Arrays]:
+        encoder = self.encoder
+        each = encoder.blocks if encoder.schema.person is None else encoder.people
+        for part in each(self.source, columns, numbers=numbers, stream=self.stream):
+            yield part if keep is None else sampled(part, keep)
+        if self.source.stamp() != self.stamp:  # passes over two tables fit together no more
+            raise DataError(CHANGED)

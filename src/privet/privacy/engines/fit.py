@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from privet.errors import DataError
-from privet.privacy.engines.encode import cell_sql, spread
+from privet.privacy.engines.database import connection
 from privet.privacy.engines.meaning import SPACES
-from privet.privacy.engines.source import connection, open_source
+from privet.privacy.engines.pick import spread
+from privet.privacy.engines.rules import cell_sql
+from privet.privacy.engines.source import open_source
 from privet.schema.model import Column, Schema
 
 MISSING = ("", "na", "nan", "null", "none", "?")  # texts that mean that there is nothing
@@ -57,6 +59,11 @@ class Fit:
 def fit(data: object, schema: Schema) -> Fit:
     """Every row is read, and nothing is charged."""
     source, positions = open_source(data, schema)
+    if source.engine:
+        raise DataError(
+            f"{source.label} is counted where it is, and its cells do not come here to be looked "
+            "at; export it as Parquet to check it"
+        )
     found = {column.name: ColumnFit(name=column.name) for column in schema.columns}
     rows = 0
     names = {column.name: f"c{positions[column.name]}" for column in schema.columns}
@@ -65,6 +72,7 @@ def fit(data: object, schema: Schema) -> Fit:
             con = stack.enter_context(connection())
             item = source.attach()
             if item is not None:
+                source.prepare(con)
                 rows = _look(con, item, schema, names, found)
             else:
                 for block in source.blocks(tuple(positions.values())):

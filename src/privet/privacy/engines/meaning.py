@@ -4,6 +4,7 @@ missing cell."""
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 from privet.schema.model import Column
 
@@ -24,7 +25,7 @@ def spellings(levels: tuple[str, ...]) -> dict[str, int]:
             continue
         if math.isfinite(number):
             found.setdefault(repr(number), code)
-            if number.is_integer():
+            if number.is_integer() and Decimal(level) == Decimal(number):  # not merely the nearest
                 found.setdefault(str(int(number)), code)
             if number == 0:
                 found.setdefault("-0.0", code)

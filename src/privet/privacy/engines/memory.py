@@ -8,11 +8,11 @@ rows about ten times less often than one pass per table.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
-from functools import cached_property, partial
-from math import prod
+from functools import cached_property
+from itertools import combinations
+from math import comb, prod
 from typing import Any
 
 import numpy as np
@@ -20,20 +20,21 @@ from numpy.typing import NDArray
 
 from privet.arrays import Floats, Integers, Weight
 from privet.errors import SchemaError
-from privet.schema.model import Column, Schema
+from privet.privacy.engines.merge import merge_of, merged
+from privet.privacy.engines.work import BLOCK_ROWS, Add, add_counts, sampled, stacked
+from privet.schema.model import Schema
 
 Codes = Mapping[str, NDArray[np.unsignedinteger[Any]]]
 Numbers = Mapping[str, Floats]
 
-BLOCK_ROWS = 1 << 16  # a block of rows and its keys stay in the cache
-BLOCK_CELLS = 1 << 12  # and so does its table
+BLOCK_CELLS = 1 << 12  # a table of so many stays in the cache
 KEPT = 64  # blocks that are kept for later questions
 FEW = 4  # sets that are looked up one by one
 ANSWERED_CELLS = 1 << 20  # of tables that are kept for the same question: 8 MB
 CANDIDATES = 1 << 11  # how many waiting sets are considered at a time, to bound the planning
 
 
-class _Block:
+class Block:
     """A table of some columns, from which those of fewer columns are summed up."""
 
     def __init__(self, names: tuple[str, ...], table: Integers) -> None:
@@ -44,7 +45,7 @@ class _Block:
         return self._at.keys()
 
     def margin(self, columns: tuple[str, ...]) -> Integers:
-        return _margin(self._table, [self._at[name] for name in columns])
+        return margin(self._table, [self._at[name] for name in columns])
 
 
 class MemoryRows:
@@ -67,7 +68,7 @@ class MemoryRows:
         self._load_codes = load_codes
         self._load_numbers = load_numbers
         self._numbers: Numbers | Codes | None = None
-        self._kept: deque[_Block] = deque(maxlen=KEPT)
+        self._kept: deque[Block] = deque(maxlen=KEPT)
         self._lately = list(schema.names)
         self._answers: dict[tuple[str, ...], Integers] = {}
         self._answered = 0  # cells of these
@@ -92,39 +93,32 @@ class MemoryRows:
         The operating system draws it when codes are first asked for. Numbers are read apart
         and perhaps in another order, so they would be another sample: there are none.
         """
-
         if self._fine is not None:
             return self._fine.sampled(keep).cut(self._schema)
 
         def codes() -> Codes:
-            words = np.frombuffer(os.urandom(4 * self._length), dtype=np.uint32)
-            return {name: column[words < keep] for name, column in self._codes.items()}
+            return sampled(self._codes, keep)
 
-        return MemoryRows(self._schema, codes, _no_numbers)
+        return MemoryRows(self._schema, codes, no_numbers)
 
     def cut(self, schema: Schema) -> MemoryRows:
         """The same rows in merged bins; those that were asked for last are kept."""
         if self._fine is not None:
             return self._fine.cut(schema)
-        merged = self._merged  # another thread may put a new one in its place
-        if merged is None or merged._schema != schema:
-            load = partial(self._merge, schema)
-            self._merged = merged = MemoryRows(schema, load, self._load_numbers, fine=self)
-        return merged
-
-    def _merge(self, schema: Schema) -> Codes:
-        found = dict(self._codes)
-        for old, new in zip(self._schema.columns, schema.columns, strict=True):
-            if old.cuts != new.cuts:
-                found[new.name] = merged_codes(old, new)[found[new.name]]
-        return found
+        rows = self._merged  # another thread may put a new one in its place
+        if rows is None or rows._schema != schema:
+            merge = merge_of(self._schema, schema)
+            self._merged = rows = MemoryRows(
+                schema, lambda: merged(self._codes, merge), self._load_numbers, fine=self
+            )
+        return rows
 
     def weighed(self, columns: tuple[str, ...], weight: Weight) -> MemoryRows:
         parts = [
             weight({name: self._codes[name][start : start + BLOCK_ROWS] for name in columns})
             for start in range(0, max(self._length, 1), BLOCK_ROWS)
         ]
-        return MemoryRows(self._schema, lambda: self._codes, _no_numbers, np.concatenate(parts))
+        return MemoryRows(self._schema, lambda: self._codes, no_numbers, np.concatenate(parts))
 
     def counts(self, columns: tuple[str, ...]) -> Integers:
         """Contingency table with one axis per column, in the order given."""
@@ -132,24 +126,13 @@ class MemoryRows:
             return self._count(columns)
         block = next((kept for kept in self._kept if kept.keys() >= set(columns)), None)
         if block is None:
-            block = _Block(names := self._grown(columns), self._count(names))
+            block = Block(names := self._grown(columns), self._count(names))
             self._kept.appendleft(block)
         return block.margin(columns)
 
     def _grown(self, columns: tuple[str, ...]) -> tuple[str, ...]:
-        """These columns and those asked for lately, as many as fit: counting a larger block takes
-        little longer, and the next question is likely to be about some of them."""
-        grown, cells = list(columns), prod(map(self._levels, columns))
         self._lately = [*columns, *(name for name in self._lately if name not in columns)]
-        for name in self._lately:
-            more = cells * self._levels(name)
-            if name not in columns and more <= BLOCK_CELLS:
-                grown.append(name)
-                cells = more
-        return tuple(grown)
-
-    def _levels(self, name: str) -> int:
-        return self._schema.column(name).cardinality
+        return grown(columns, self._lately, self._schema)
 
     def _count(self, columns: tuple[str, ...]) -> Integers:
         shape = tuple(self._schema.column(name).cardinality for name in columns)
@@ -157,19 +140,11 @@ class MemoryRows:
         if not columns:
             rows = self._length if weights is None else int(weights.sum(dtype=np.int64))
             return np.array(rows, dtype=np.int64)
-        cells = prod(shape)
-        total = np.zeros(cells, dtype=np.int64)
-        kind = _key_type(cells)
+        total = np.zeros(prod(shape), dtype=np.int64)
         for start in range(0, self._length, BLOCK_ROWS):
-            part = slice(start, start + BLOCK_ROWS)
-            key = self._codes[columns[0]][part].astype(kind)
-            for name, k in zip(columns[1:], shape[1:], strict=True):
-                key *= kind.type(k)
-                key += self._codes[name][part]
-            if weights is None:
-                total += np.bincount(key, minlength=cells)
-            else:  # sums of whole numbers in floating point, exact below 2^53
-                total += np.bincount(key, weights[part], minlength=cells).astype(np.int64)
+            part = {name: self._codes[name][start : start + BLOCK_ROWS] for name in columns}
+            weight = None if weights is None else weights[start : start + BLOCK_ROWS]
+            add_counts(total, part, columns, shape, weight)
         return total.reshape(shape)
 
     def table_batch(self, sets: Sequence[tuple[str, ...]]) -> list[Integers]:
@@ -199,7 +174,7 @@ class MemoryRows:
         for block, covered in plan(places, sizes):
             table = self._count(tuple(names[i] for i in block))
             for i in covered:
-                answers[wanted[i]] = _margin(table, [block.index(j) for j in places[i]])
+                answers[wanted[i]] = margin(table, [block.index(j) for j in places[i]])
         return answers
 
     def numbers(self, columns: tuple[str, ...]) -> Iterator[Floats]:
@@ -208,46 +183,93 @@ class MemoryRows:
         numbers gives its codes."""
         if self._numbers is None:  # of a table without any numbers, there are the codes
             self._numbers = self._load_numbers() or self._codes
-        chosen = [self._numbers[name] for name in columns]
-        for start in range(0, len(chosen[0]) if chosen else 0, BLOCK_ROWS):
-            part = [column[start : start + BLOCK_ROWS] for column in chosen]
-            yield np.stack(part, axis=1).astype(np.float64, copy=False)
+        yield from stacked(self._numbers, columns)
+
+    def total(self, columns: tuple[str, ...], size: int, each: Add) -> Integers:
+        """What ``each`` adds up over blocks of numbers."""
+        total = np.zeros(size, dtype=np.int64)
+        for block in self.numbers(columns):
+            each(total, block)
+        return total
 
 
-def merged_codes(old: Column, new: Column) -> NDArray[np.unsignedinteger[Any]]:
-    """Of each code of a column, the one that it has with fewer cuts; missing stays a level."""
-    codes = np.searchsorted(new.cuts, [-np.inf, *old.cuts], side="right")
-    if old.missing == "level":
-        codes = np.append(codes, new.cardinality - 1)
-    return codes.astype(np.uint8 if new.cardinality <= 256 else np.uint16)
-
-
-def _no_numbers() -> Numbers:
+def no_numbers() -> Numbers:
     raise SchemaError("a secret sample has no numbers, only tables; leave --subsample away")
 
 
-def _key_type(cells: int) -> np.dtype[Any]:
-    return np.dtype(np.uint16 if cells <= 1 << 16 else np.int64)
+def grown(columns: tuple[str, ...], lately: Sequence[str], schema: Schema) -> tuple[str, ...]:
+    """These columns and those asked for lately, as many as fit: counting a larger block takes
+    little longer, and the next question is likely to be about some of them."""
+    found, cells = list(columns), prod(schema.column(name).cardinality for name in columns)
+    for name in lately:
+        more = cells * schema.column(name).cardinality
+        if name not in columns and more <= BLOCK_CELLS:
+            found.append(name)
+            cells = more
+    return tuple(found)
 
 
-def _margin(table: Integers, axes: list[int]) -> Integers:
+def margin(table: Integers, axes: list[int]) -> Integers:
     """The table of some axes of a larger table, in the order given."""
     others = tuple(i for i in range(table.ndim) if i not in axes)
     kept = sorted(axes)
     small = table.sum(axis=others, dtype=np.int64)
-    return np.ascontiguousarray(small.transpose([kept.index(axis) for axis in axes]))
+    ordered = np.ascontiguousarray(small.transpose([kept.index(axis) for axis in axes]))
+    return ordered.reshape([table.shape[axis] for axis in axes])  # none of them: one number
 
 
 def plan(sets: Sequence[Sequence[int]], sizes: Floats) -> Iterator[tuple[list[int], list[int]]]:
     """Blocks of columns, each with the sets that it covers; every set is covered once.
 
-    ``sizes`` are the log2 cardinalities of the columns. Greedy: a block starts with the first
-    waiting set and grows by the set that enlarges it least, until no more fits into
-    ``BLOCK_CELLS``.
+    ``sizes`` are the log2 cardinalities of the columns. Where most sets of so many columns are
+    asked for, blocks come from ``covering``; else from a search.
     """
+    width = max(map(len, sets), default=0)
+    blocks = covering(sizes, width, len(sets) // FEW)
+    if blocks is None:
+        yield from _search(sets, sizes, width)
+        return
+    groups, unions = blocks
+    group = {column: at for at, members in enumerate(groups) for column in members}
+    covered: dict[tuple[int, ...], list[int]] = {union: [] for union in unions}
+    for place, members in enumerate(sets):
+        own = sorted({group[column] for column in members})
+        spare = (at for at in range(len(groups)) if at not in own)
+        own += [next(spare) for _ in range(min(width, len(groups)) - len(own))]
+        covered[tuple(sorted(own))].append(place)
+    for union, places in covered.items():
+        if places:
+            yield sorted(column for at in union for column in groups[at]), places
+
+
+Groups = tuple[list[list[int]], list[tuple[int, ...]]]
+
+
+def covering(sizes: Floats, width: int, most: int) -> Groups | None:
+    """Groups of columns so small that ``width`` of them fit one block, and all unions of so many:
+    together they cover every set of so many columns. None if there are more than ``most`` unions,
+    or some union does not fit."""
+    room = (np.log2(BLOCK_CELLS) + 1e-9) / max(width, 1)
+    groups: list[list[int]] = []
+    filled = np.inf
+    for column in np.argsort(sizes, kind="stable").tolist():
+        if filled + sizes[column] > room:
+            groups.append([])
+            filled = 0.0
+        groups[-1].append(column)
+        filled += float(sizes[column])
+    if not width or filled > room or comb(len(groups), min(width, len(groups))) > most:
+        return None
+    return groups, list(combinations(range(len(groups)), min(width, len(groups))))
+
+
+def _search(
+    sets: Sequence[Sequence[int]], sizes: Floats, width: int
+) -> Iterator[tuple[list[int], list[int]]]:
+    """Greedy: a block starts with the first waiting set and grows by the set that enlarges it
+    least, until no more fits into ``BLOCK_CELLS``."""
     nothing = len(sizes)  # fills up the shorter sets; it belongs to every block and weighs nothing
     weights = np.append(sizes, 0.0)
-    width = max(map(len, sets), default=0)
     members = np.array([[*s, *[nothing] * (width - len(s))] for s in sets], dtype=np.intp)
     waiting = np.arange(len(sets))
     room = np.log2(BLOCK_CELLS) + 1e-9

@@ -41,6 +41,14 @@ def reals(columns: Sequence[Column], cells: Sequence[Cells]) -> Arrays:
     return _kept(columns, [_real(*pair) for pair in zip(columns, cells, strict=True)])
 
 
+def there(columns: Sequence[Column], cells: Sequence[Cells]) -> NDArray[np.bool_]:
+    """The rows that no missing policy drops."""
+    pairs = zip(columns, cells, strict=True)
+    gone = [_code(column, each)[1] for column, each in pairs if column.missing == "drop"]
+    length = len(cells[0].places if isinstance(cells[0], Coded) else cells[0])
+    return ~np.any(gone, axis=0) if gone else np.ones(length, dtype=bool)
+
+
 def _kept(
     columns: Sequence[Column], read: Sequence[tuple[NDArray[Any], NDArray[np.bool_]]]
 ) -> Arrays:

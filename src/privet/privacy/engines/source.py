@@ -17,32 +17,46 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
 from privet.errors import DataError
 from privet.files.delimited import records
-from privet.privacy.engines.cells import TYPES, Coded, as_array, as_texts
+from privet.privacy.engines.cells import Coded, as_texts
 from privet.schema.model import Schema, did_you_mean
 
+if TYPE_CHECKING:
+    from privet.privacy.engines.encode import Encoder
+    from privet.privacy.engines.work import Parts
+
+UNREADABLE = (
+    "the data could not be read to its end; check that the file is still there and complete, "
+    "and that there is enough memory. The charge for this answer stays"
+)
 Block = dict[str, NDArray[Any] | Coded]
 
 BLOCK_ROWS = 100_000
 HEADER_LIMIT = 1 << 24
 DELIMITERS = (",", "\t", ";", "|")
-SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
-NUMBERS = (*SIGNED, *(f"U{kind}" for kind in SIGNED), "FLOAT", "DOUBLE", "DECIMAL")
-KINDS = "a CSV or Parquet file, a pandas or polars DataFrame, a pyarrow or Ibis table or a dict"
+# So many bytes of a file are held in memory without thought. How large it is is public, as its name
+# is; an error for want of memory would tell something about the rows.
+PORTION, PORTION_OF_TEXT = 1 << 26, 1 << 29
+UNKNOWN = 8  # portions of a table whose size nobody says
+KINDS = (
+    "a CSV or Parquet file, a DataFrame (pandas, polars, Spark), a table (pyarrow, Ibis, DuckDB, "
+    "PostgreSQL) or a dict"
+)
 
 
 class Source(Protocol):
     """A table with a header. Column ``i`` of the header is called ``c{i}`` in SQL."""
+
+    engine: str  # what holds the table, if it is another program that must be trusted
 
     @property
     def label(self) -> str: ...
@@ -56,7 +70,50 @@ class Source(Protocol):
     def attach(self) -> str | None:
         """What SQL can select the columns from; None if they come in ``blocks``."""
 
-    def blocks(self, positions: Sequence[int]) -> Iterator[Block]: ...
+    def prepare(self, con: Any) -> None:
+        """Opens for a DuckDB what ``attach`` names."""
+
+    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
+        """All rows, in parts."""
+
+    def refuse(self, schema: Schema) -> None:
+        """Refuses, from public facts, what this source cannot do for a schema."""
+
+    def portions(self) -> int:
+        """How many portions of the table, each of which fits in memory, it has; by public facts."""
+
+    def stamp(self) -> object:
+        """What tells the table from another one at the same place."""
+
+    def parts(self, encoder: Encoder) -> Parts | None:
+        """The table where it is, if it is counted there; None if its rows come here."""
+
+
+class Here:
+    """What holds of a source unless it says otherwise: it is small, and nobody changes it."""
+
+    engine = ""
+
+    def attach(self) -> str | None:
+        return None
+
+    def prepare(self, con: Any) -> None:
+        return
+
+    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
+        raise NotImplementedError("this source is attached, or it is counted where it is")
+
+    def refuse(self, schema: Schema) -> None:
+        return
+
+    def portions(self) -> int:
+        return 1
+
+    def stamp(self) -> object:
+        return None
+
+    def parts(self, encoder: Encoder) -> Parts | None:
+        return None
 
 
 def open_source(
@@ -66,15 +123,16 @@ def open_source(
     those that are known to be ``absent``."""
     names = tuple(name for name in schema.names if name not in absent)
     source = _source(data, names)
+    read = names if schema.person is None else (*names, schema.person)
     seen: set[str] = set()
     for name in source.header:
-        if name in seen and name in names:  # other names may be cells, without a header
+        if name in seen and name in read:  # other names may be cells, without a header
             raise DataError(
                 f"{source.label} has two columns named {name!r}; rename or remove one of them"
             )
         seen.add(name)
     positions = {name: i for i, name in enumerate(source.header)}
-    for name in names:
+    for name in read:
         if name not in positions:
             raise DataError(
                 f"column {name!r} of schema {schema.name!r} is not in the header of "
@@ -86,75 +144,52 @@ def open_source(
                 f"column {name!r} of {source.label} has the type {kind}, which is neither number, "
                 f"truth value nor text; turn it into one of these before"
             )
+    source.refuse(schema)
     return source, {name: positions[name] for name in names}
 
 
-def connection() -> Any:
-    """A DuckDB of our own: in memory, no files on the side, nothing fetched from elsewhere."""
-    import duckdb
-
-    con = duckdb.connect(
-        config={
-            "threads": 2,
-            "preserve_insertion_order": False,
-            "temp_directory": "",
-            "autoinstall_known_extensions": False,
-            "pandas_analyze_sample": 0,  # the type of a column of objects is text, not a guess
-        }
-    )
-    con.execute("SET enable_progress_bar = false")  # it would draw into standard output
-    # the statistics of a Parquet file overlook NaN: with them, one row group's cells would
-    # decide whether NaN is seen in all the others
-    con.execute("SET disabled_optimizers = 'statistics_propagation'")
-    return con
-
-
 def _source(data: object, wanted: tuple[str, ...]) -> Source:
+    from privet.privacy.engines import duck, frames, postgres, spark
+
+    if isinstance(data, str) and data.startswith(postgres.SCHEMES):
+        return postgres.opened(data)
+    if isinstance(data, str) and data.startswith(spark.SCHEME):
+        return spark.table(data)
+    if isinstance(data, str) and data.startswith(duck.SCHEME):
+        return duck.table(data)
     if isinstance(data, str | Path):
         return _file(Path(data), wanted)
     if isinstance(data, Mapping):
-        return _columns(data)
+        return frames.columns(data)
     makers = {c.__module__.split(".")[0] + "." + c.__name__ for c in type(data).__mro__}
-    if makers & {"pandas.DataFrame", "polars.DataFrame"}:
-        return Frame(data, tuple(str(name) for name in data.columns))  # type: ignore[attr-defined]
-    if "pyarrow.Table" in makers:
-        return Frame(data, tuple(data.column_names))  # type: ignore[attr-defined]
-    if "ibis.Table" in makers:
-        return IbisTable(data, tuple(data.columns))  # type: ignore[attr-defined]
+    if found := frames.frame(data, makers):
+        return found
     raise DataError(f"cannot read rows from a {type(data).__name__}; give {KINDS} of columns")
 
 
 def _file(path: Path, wanted: tuple[str, ...]) -> Source:
+    from privet.privacy.engines import duck, parquet
+
     if path.is_dir():
-        raise DataError(f"{str(path)!r} is a directory; name a CSV or Parquet file in it")
+        return parquet.folder(path)
+    if not path.exists() and parquet.is_pattern(path):
+        return parquet.pattern(path)
     try:
         with path.open("rb") as file:
-            start = file.read(4)
+            start = file.read(12)
     except OSError as error:
         raise DataError(
             f"cannot read {str(path)!r} ({error.strerror}); check the path of the data file"
         ) from None
     if not start:
         raise DataError(f"{str(path)!r} is empty; a data file needs at least a header line")
-    if start == b"PAR1":
-        return _parquet(path)
+    if start[8:] == b"DUCK":
+        return duck.table(str(path))
+    if start[:4] == b"PAR1":
+        return parquet.opened([path], repr(str(path)))
     if path.suffix.lower() in (".parquet", ".pq"):
         raise DataError(f"{str(path)!r} is not a Parquet file; rename it if it is a CSV file")
     return _csv(path, wanted)
-
-
-def _parquet(path: Path) -> ParquetFile:
-    import duckdb
-
-    try:
-        with connection() as con:
-            item = f"read_parquet({_quoted(path)}, hive_partitioning=false)"
-            found = con.execute(f"DESCRIBE SELECT * FROM {item}").fetchall()
-    except duckdb.Error:
-        raise DataError(f"{str(path)!r} is not a complete Parquet file; write it again") from None
-    return ParquetFile(
-        path, tuple(str(row[0]) for row in found), tuple(str(row[1]) for row in found)
-    )
 
 
 def _csv(path: Path, wanted: tuple[str, ...]) -> CsvFile:
@@ -178,23 +213,8 @@ def _split(line: str, delimiter: str) -> tuple[str, ...]:
     return tuple(cell.strip() for cell in next(records([line], delimiter)))
 
 
-def _columns(data: Mapping[Any, Any]) -> Frame:
-    """A dict of columns, looked at no further than their shapes."""
-    columns = {str(name): values for name, values in data.items()}
-    for name, values in columns.items():
-        if getattr(values, "ndim", 1) != 1:
-            raise DataError(f"column {name!r} is not one-dimensional; give one value per row")
-    names = list(columns)
-    for name in names[1:]:
-        if len(columns[name]) != len(columns[names[0]]):
-            raise DataError(
-                f"columns {names[0]!r} and {name!r} differ in length; give one value per row"
-            )
-    return Frame(columns, tuple(columns))
-
-
 @dataclass(frozen=True)
-class CsvFile:
+class CsvFile(Here):
     path: Path
     header: tuple[str, ...]
     delimiter: str
@@ -206,8 +226,12 @@ class CsvFile:
     def odd_type(self, position: int) -> str | None:
         return None
 
-    def attach(self) -> str | None:
-        return None
+    def portions(self) -> int:
+        packed = self.path.name.lower().endswith(".gz")
+        return 1 + size([self.path]) // (PORTION if packed else PORTION_OF_TEXT)
+
+    def stamp(self) -> object:
+        return stamps([self.path])
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
         with _text(self.path) as file:
@@ -221,90 +245,14 @@ class CsvFile:
                 }
 
 
-@dataclass(frozen=True)
-class ParquetFile:
-    path: Path
-    header: tuple[str, ...]
-    types: tuple[str, ...]
-
-    @property
-    def label(self) -> str:
-        return repr(str(self.path))
-
-    def odd_type(self, position: int) -> str | None:
-        kind = self.types[position]
-        return None if kind.split("(")[0] in (*NUMBERS, "BOOLEAN", "VARCHAR", "ENUM") else kind
-
-    def attach(self) -> str | None:
-        item = (
-            f"read_parquet({_quoted(self.path)}, utf8_validation='replace', "
-            "hive_partitioning=false)"
-        )
-        # by position, because SQL does not tell ``a`` from ``A``
-        return f"{item} AS source({', '.join(f'c{i}' for i in range(len(self.header)))})"
-
-    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
-        raise NotImplementedError("a Parquet file is attached")
+def stamps(paths: Sequence[Path]) -> list[tuple[int, int]]:
+    """Size and time of each file; a file that has vanished has none."""
+    found = [path.stat() if path.exists() else None for path in paths]
+    return [(0, 0) if one is None else (one.st_size, one.st_mtime_ns) for one in found]
 
 
-@dataclass(frozen=True)
-class Frame:
-    """Columns in memory: a dict, a pandas or polars DataFrame, an Arrow or an Ibis table."""
-
-    data: Any
-    header: tuple[str, ...]
-
-    @property
-    def label(self) -> str:
-        return f"the {type(self.data).__name__}"
-
-    def odd_type(self, position: int) -> str | None:
-        column = self._column(position)
-        kind = str(getattr(column, "type", None) or getattr(column, "dtype", None) or "object")
-        known = kind.lower().startswith(TYPES)
-        return None if known else kind.partition("(")[0].partition("[")[0]
-
-    def attach(self) -> str | None:
-        return None
-
-    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
-        yield {f"c{i}": as_array(self._column(i)) for i in positions}
-
-    def _column(self, i: int) -> Any:
-        if isinstance(self.data, dict):
-            return self.data[self.header[i]]
-        if hasattr(self.data, "iloc"):
-            return self.data.iloc[:, i]
-        if hasattr(self.data, "get_column"):
-            return self.data.get_column(self.header[i])
-        return self.data.column(i)
-
-
-@dataclass(frozen=True)
-class IbisTable:
-    data: Any
-    header: tuple[str, ...]
-
-    @property
-    def label(self) -> str:
-        return "the Ibis table"
-
-    def odd_type(self, position: int) -> str | None:
-        kind = str(self.data.schema()[self.header[position]])
-        return None if kind.strip("!").lower().startswith(TYPES) else kind
-
-    def attach(self) -> str | None:
-        return None
-
-    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
-        table = self.data.select(*(self.header[i] for i in positions)).to_pyarrow()
-        yield {f"c{i}": as_array(table.column(at)) for at, i in enumerate(positions)}
-
-
-def _quoted(path: Path) -> str:
-    """The path as SQL text, read as it stands: for DuckDB *, ? and [ would be patterns."""
-    literal = re.sub(r"([*?\[])", r"[\1]", str(path))
-    return "'" + literal.replace("'", "''") + "'"
+def size(paths: Sequence[Path]) -> int:
+    return sum(size for size, _ in stamps(paths))
 
 
 def _is_gzip(path: Path) -> bool:

@@ -32,7 +32,14 @@ class Rows(Protocol):
 
     def table_batch(self, sets: Sequence[tuple[str, ...]]) -> list[Integers]: ...
 
-    def numbers(self, columns: tuple[str, ...]) -> Iterator[Floats]: ...
+    def total(
+        self, columns: tuple[str, ...], size: int, each: Callable[[Integers, Floats], None]
+    ) -> Integers:
+        """What ``each`` adds to a total for every block (rows x columns) of numbers. Blocks may lie
+        on other machines: ``each`` is part of a query, or a partial of one."""
+
+    def numbers(self, columns: tuple[str, ...]) -> Iterator[Floats]:
+        """The blocks themselves, for what is no sum over rows; all are fetched."""
 
     def weighed(self, columns: tuple[str, ...], weight: Weight) -> Rows:
         """The same rows for tables, in which each counts as often as its weight says. It is a

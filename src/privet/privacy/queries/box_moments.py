@@ -9,6 +9,7 @@ Proof: ``proofs/box-moments.md``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -57,12 +58,13 @@ class BoxMoments(Query):
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         size = len(self.columns) + 1
-        total = np.zeros((size, size), dtype=np.int64)
-        for block in rows.numbers(self.columns):
-            for start in range(0, len(block), STEP):
-                v = self.vectors(block[start : start + STEP], schema)
-                total += (v @ v.T).astype(np.int64)  # exact
-        return total[np.triu_indices(size)]
+        total = rows.total(self.columns, size**2, partial(self._add, schema=schema))
+        return total.reshape(size, size)[np.triu_indices(size)]
+
+    def _add(self, total: Integers, block: Floats, schema: Schema) -> None:
+        for start in range(0, len(block), STEP):
+            v = self.vectors(block[start : start + STEP], schema)
+            total += (v @ v.T).astype(np.int64).ravel()  # exact
 
     def vectors(self, block: Floats, schema: Schema) -> Floats:
         """The vectors v of some rows, as columns; whole numbers kept as floats."""

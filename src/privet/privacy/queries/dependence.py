@@ -26,7 +26,8 @@ from privet.privacy.queries.dependence_counts import (
     replaced,
 )
 from privet.privacy.queries.tables import MOST_CELLS
-from privet.schema.model import MOST_ROWS, Adjacency, Schema
+from privet.privacy.queries.wide import widened
+from privet.schema.model import Adjacency, Schema
 
 __all__ = ["STATISTICS", "UNIT", "Dependence", "Question", "Removals", "bound"]
 
@@ -42,12 +43,11 @@ def bound(statistic: str, schema: Schema) -> int:
     Of two columns, one has at most as many levels as the second largest column. G² is the one
     statistic whose bound grows with the number of rows, by its logarithm. Where that number is
     declared, ``evaluate`` leaves out what is over, so the bound holds whatever the table has;
-    where it is private, ``MOST_ROWS`` stands for it, and a larger table must not be asked (it
-    would not fit 64 bits either).
+    where it is private, ``most_rows`` stands for it, and a larger table must not be asked.
     """
     levels = sorted(column.cardinality for column in schema.columns)[-2:][0]
     if schema.adjacency is Adjacency.ADD_REMOVE:
-        one = added(statistic, MOST_ROWS, levels)
+        one = added(statistic, schema.most_rows, levels)
     else:  # a row may also be dropped, or no longer be: one record less or more
         rows = _most_records(schema)
         one = max(replaced(statistic, rows, levels), added(statistic, rows - 1, levels))
@@ -55,7 +55,7 @@ def bound(statistic: str, schema: Schema) -> int:
 
 
 def _most_records(schema: Schema) -> int:
-    return min(schema.rows or MOST_ROWS, MOST_ROWS)
+    return schema.rows or schema.most_rows
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,8 @@ def evaluate(statistic: str, questions: Sequence[Question], rows: Rows, schema: 
             alike.setdefault((*table.shape[:2], table.size), []).append(at)
         for (i, j, _), members in alike.items():
             stacked = np.stack([tables[at].reshape(i, j, -1) for at in members])
-            values[[places[at] for at in members]] = STATISTICS[statistic](stacked)
+            found = STATISTICS[statistic](widened(stacked, schema))
+            values[[places[at] for at in members]] = found
     return values
 
 

@@ -7,13 +7,14 @@ any other; none is ever skipped, because one record could then switch a whole st
 How far one record moves each of them is proved in ``proofs/statistics.md``. Where a statistic is a
 sum of fractions over strata, each stratum's fraction is cut to a whole number by itself, so a
 record changes the rounding of its own stratum only. T2 and G² are no fractions: they are rounded
-from floats, and their bounds include what that can add. All holds up to ``schema.model.MOST_ROWS``
-rows.
+from floats, and their bounds include what that can add. Tables of 64-bit integers serve up to
+``schema.model.MOST_ROWS`` rows; tables of Python's own integers, any number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal, localcontext
 from math import ceil, log
 
 import numpy as np
@@ -23,6 +24,7 @@ from privet.arrays import Floats, Integers
 UNIT = 1 << 10
 # Up to here the cubes in Spearman's statistic fit 64 bits; above, Python's own integers are used.
 NARROW = 1 << 20
+DIGITS = 60  # of a T2 or G² of more than 2^31 rows, which have up to 30 before the point
 
 
 def t1(tables: Integers) -> Integers:
@@ -36,6 +38,8 @@ def t2(tables: Integers) -> Integers:
     """sqrt(Σ_ijk (n_ijk - n_ik n_jk / n_k)²), rounded from a float less than 1/4 away."""
     x, y, total = _margins(tables)
     apart = tables * total[:, None, None] - x[:, :, None] * y[:, None]
+    if tables.dtype == object:
+        return _decimals(_t2_exactly, apart, np.broadcast_to(total[:, None, None], apart.shape))
     centred = apart / np.maximum(total, 1)[:, None, None]
     return _rounded(np.sqrt(_sum(centred * centred)))
 
@@ -53,6 +57,8 @@ def g2(tables: Integers) -> Integers:
     some = tables > 0
     observed = np.where(some, tables * total[:, None, None], 1)
     expected = np.where(some, x[:, :, None] * y[:, None], 1)
+    if tables.dtype == object:
+        return _decimals(_g2_exactly, tables, observed, expected)
     terms = tables.astype(np.float64) * np.log(observed / expected)
     return _rounded(2 * _sum(terms))
 
@@ -123,6 +129,24 @@ def _sum(terms: Floats) -> Floats:
 
 def _rounded(statistic: Floats) -> Integers:
     return np.rint(UNIT * statistic).astype(np.int64)
+
+
+def _decimals(each: Callable[..., Decimal], *parts: Integers) -> Integers:
+    """UNIT times a number for each question, with so many digits that it is surely within 1/4."""
+    lines = zip(*(part.reshape(len(part), -1).tolist() for part in parts), strict=True)
+    with localcontext() as context:
+        context.prec = DIGITS
+        return np.array([int((UNIT * each(*line)).to_integral_value()) for line in lines], np.int64)
+
+
+def _t2_exactly(apart: list[int], total: list[int]) -> Decimal:
+    pairs = zip(apart, total, strict=True)
+    return sum(((Decimal(a) / max(n, 1)) ** 2 for a, n in pairs), Decimal(0)).sqrt()
+
+
+def _g2_exactly(counts: list[int], observed: list[int], expected: list[int]) -> Decimal:
+    terms = zip(counts, observed, expected, strict=True)
+    return 2 * sum((n * (Decimal(o).ln() - Decimal(e).ln()) for n, o, e in terms if n), Decimal(0))
 
 
 STATISTICS: dict[str, Callable[[Integers], Integers]] = {

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from privet.arrays import Indices, Integers
 from privet.errors import SchemaError
 from privet.privacy.queries.base import Query, Rows, records_changed
-from privet.schema.model import Schema
+from privet.schema.model import MOST_ROWS, Schema
 
 Question = tuple[str, ...]  # (x, y, *given)
 
@@ -213,6 +213,11 @@ def _ball() -> tuple[NDArray[np.int8], Indices]:
 def _check(questions: Sequence[Question], schema: Schema) -> None:
     if not questions:
         raise SchemaError("distances of no question; ask at least one")
+    if schema.most_rows > MOST_ROWS:
+        raise SchemaError(
+            f"most_rows = {schema.most_rows}, but distances are found in tables of up to "
+            f"{MOST_ROWS} rows; declare no more, or choose t1"
+        )
     for question in questions:
         if len(question) < 2 or len(set(question)) < len(question):
             raise SchemaError(

@@ -104,13 +104,12 @@ class Gradient(Query):
         return records_changed(schema) * NORM**2 * schema.rows_per_person
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
-        p = len(self.columns)
-        total = np.zeros((p + 1, p), dtype=np.int64)
-        for block in rows.numbers(self.columns):
-            for start in range(0, len(block), STEP):
-                u, v = self.halves(block[start : start + STEP])
-                total += (u @ v.T).astype(np.int64)  # sums below 2**39: exact
-        return total.ravel()
+        return rows.total(self.columns, self.size(schema), self._add)
+
+    def _add(self, total: Integers, block: Floats) -> None:
+        for start in range(0, len(block), STEP):
+            u, v = self.halves(block[start : start + STEP])
+            total += (u @ v.T).astype(np.int64).ravel()  # sums below 2**39: exact
 
     def halves(self, block: Floats) -> tuple[Floats, Floats]:
         """u and v of some rows, as columns; whole numbers kept as floats."""

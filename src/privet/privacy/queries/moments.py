@@ -11,7 +11,7 @@ by element, in a fixed order. Proofs: ``proofs/moments.md``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import isfinite, sqrt
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from privet.arrays import Floats, Integers
 from privet.errors import SchemaError
 from privet.privacy.queries.base import Histograms, Query, Rows, codec, records_changed
+from privet.privacy.queries.wide import narrowed, widened
 from privet.schema.model import Adjacency, Schema
 
 BINS = 32  # of a locating histogram: fewer blur wide bounds, more drown in noise
@@ -53,15 +54,17 @@ class Locations(Histograms):
         return len(self.columns)
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
-        total = np.zeros((len(self.columns), BINS), dtype=np.int64)
+        size = self.size(schema)
+        return rows.total(self.columns, size, partial(self._add, schema=schema))
+
+    def _add(self, total: Integers, block: Floats, schema: Schema) -> None:
         bounds = [schema.column(name).bounds or (0.0, 1.0) for name in self.columns]
-        for block in rows.numbers(self.columns):
-            for counts, (low, high), x in zip(total, bounds, block.T, strict=True):
-                with np.errstate(over="ignore", invalid="ignore"):
-                    share = (x - low) / (high - low) * BINS
-                place = np.clip(np.nan_to_num(share), 0, BINS - 1).astype(np.int64)
-                counts += np.bincount(place, minlength=BINS)
-        return total.ravel()
+        lines = total.reshape(len(self.columns), BINS)
+        for counts, (low, high), x in zip(lines, bounds, block.T, strict=True):
+            with np.errstate(over="ignore", invalid="ignore"):
+                share = (x - low) / (high - low) * BINS
+            place = np.clip(np.nan_to_num(share), 0, BINS - 1).astype(np.int64)
+            counts += np.bincount(place, minlength=BINS)
 
 
 @codec("Moments", evidence="moments")
@@ -136,13 +139,14 @@ class Moments(Query):
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         size = len(self.columns) + 1
-        total = np.zeros((size, size), dtype=np.int64)
-        for block in rows.numbers(self.columns):
-            for start in range(0, len(block), STEP):
-                v = self.vectors(block[start : start + STEP])
-                total += (v @ v.T).astype(np.int64)  # sums below 2**40: exact
+        total = rows.total(self.columns, size**2, self._add).reshape(size, size)
         weights = np.where(np.eye(size, dtype=bool), SQUARE, PAIR)
-        return np.asarray((total * weights)[np.triu_indices(size)])
+        return narrowed((widened(total, schema) * weights)[np.triu_indices(size)])
+
+    def _add(self, total: Integers, block: Floats) -> None:
+        for start in range(0, len(block), STEP):
+            v = self.vectors(block[start : start + STEP])
+            total += (v @ v.T).astype(np.int64).ravel()  # sums below 2**40: exact
 
     def vectors(self, block: Floats) -> Floats:
         """The vectors v of some rows, as columns; whole numbers kept as floats."""

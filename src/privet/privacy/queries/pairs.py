@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import isfinite
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privet.arrays import Floats, Integers
 from privet.errors import SchemaError
 from privet.privacy.queries.base import Histograms, Query, Rows, codec, records_changed
+from privet.privacy.queries.wide import narrowed, widened
 from privet.schema.model import Adjacency, Schema
 
 Range = tuple[float, float]
@@ -52,15 +56,16 @@ class PairTable(Histograms):
         return self.bins**2
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
-        total = np.zeros(self.bins**2, dtype=np.int64)
         ranges = ranges_of(self.x, self.y, self.x_range, self.y_range, schema)
-        for block in rows.numbers((self.x, self.y)):
-            x, y = (
-                bins_of(place_in(values, low, high), self.bins)
-                for values, (low, high) in zip(block.T, ranges, strict=True)
-            )
-            total += np.bincount(x * self.bins + y, minlength=self.bins**2)
-        return total
+        each = partial(self._add, ranges=ranges)
+        return rows.total((self.x, self.y), self.size(schema), each)
+
+    def _add(self, total: Integers, block: Floats, ranges: tuple[Range, Range]) -> None:
+        x, y = (
+            bins_of(place_in(values, low, high), self.bins)
+            for values, (low, high) in zip(block.T, ranges, strict=True)
+        )
+        total += np.bincount(x * self.bins + y, minlength=self.bins**2)
 
 
 @codec("LossDifference", evidence="scores of pairs")
@@ -105,19 +110,24 @@ class LossDifference(Query):
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         ranges = ranges_of(self.x, self.y, self.x_range, self.y_range, schema)
-        blocks = [
-            [place_in(values, *ends) for values, ends in zip(block.T, ranges, strict=True)]
-            for block in rows.numbers((self.x, self.y))
-        ]
-        x, y = (np.concatenate([b[i] for b in blocks] or [np.empty(0)]) for i in (0, 1))
-        return np.array([self._loss(x, y) - self._loss(y, x)], dtype=np.int64)
+        size = 2 * self.bins * (FINE + 1)
+        total = rows.total((self.x, self.y), size, partial(self._add, ranges=ranges))
+        forward, backward = (self._loss(table, schema) for table in np.split(total, 2))
+        return narrowed(np.array([backward - forward], dtype=object))
 
-    def _loss(self, effect: Floats, cause: Floats) -> int:
-        bins = bins_of(cause, self.bins)
-        values = np.rint(effect * FINE).astype(np.int64)
-        if self.loss == "absolute":
-            return _least_absolute(bins, values)
-        return _least_squared(bins, values, self.bins)
+    def _loss(self, table: Integers, schema: Schema) -> int:
+        filled = np.flatnonzero(table)
+        bins, values = np.divmod(filled, FINE + 1)
+        least = _least_absolute if self.loss == "absolute" else _least_squared
+        return least(bins, values, widened(table[filled], schema))
+
+    def _add(self, total: Integers, block: Floats, ranges: tuple[Range, Range]) -> None:
+        """How often each value of y is in each bin of x, and the reverse."""
+        x, y = (place_in(values, *ends) for values, ends in zip(block.T, ranges, strict=True))
+        tables = total.reshape(2, self.bins, FINE + 1)
+        for table, cause, effect in ((tables[0], x, y), (tables[1], y, x)):
+            values = np.rint(effect * FINE).astype(np.int64)
+            np.add.at(table, (bins_of(cause, self.bins), values), 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,15 +166,16 @@ class QuantileRanks(Query):
         return one * schema.rows_per_person
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
-        low, high = check_numeric(self.column, schema)
-        counts = np.zeros(self.steps, dtype=np.int64)
-        for block in rows.numbers((self.column,)):
-            places = bins_of(place_in(block[:, 0], low, high), self.steps)
-            counts += np.bincount(places, minlength=self.steps)
+        each = partial(self._add, bounds=check_numeric(self.column, schema))
+        counts = rows.total((self.column,), self.steps, each)
         below = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         a, b = self.share.numerator, self.share.denominator
         ranks: Integers = -np.abs((b - a) * below - a * (below[-1] - below))
         return ranks
+
+    def _add(self, total: Integers, block: Floats, bounds: Range) -> None:
+        places = bins_of(place_in(block[:, 0], *bounds), self.steps)
+        total += np.bincount(places, minlength=self.steps)
 
     def edge(self, place: int, schema: Schema) -> float:
         """The number that stands at a place of the answer."""
@@ -219,29 +230,29 @@ def ranges_of(
     return x_range or check_numeric(x, schema), y_range or check_numeric(y, schema)
 
 
-def _least_absolute(bins: Integers, values: Integers) -> int:
-    """Σ |v - median| within bins: the upper half of each bin less the lower half."""
-    order = np.lexsort((values, bins))
-    bins, values = bins[order], values[order]
+def _least_absolute(bins: Integers, values: Integers, counts: NDArray[Any]) -> int:
+    """Σ |v - median| within bins, of values in order that occur so often: the upper half of each
+    bin less the lower half."""
     starts = np.flatnonzero(np.diff(bins, prepend=-1))
-    sizes = np.diff(starts, append=len(bins))
-    place = np.arange(len(bins)) - np.repeat(starts, sizes)
-    return int((np.sign(2 * place - np.repeat(sizes, sizes) + 1) * values).sum())
+    sizes = np.add.reduceat(counts, starts) if len(starts) else counts
+    each = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(bins)))
+    after = np.cumsum(counts) - (np.cumsum(sizes) - sizes)[each]
+    before, size = after - counts, sizes[each]
+    half = size // 2
+    lower = np.minimum(after, half) - np.minimum(before, half)
+    upper = np.maximum(after, size - half) - np.maximum(before, size - half)
+    return int(((upper - lower) * values).sum())
 
 
-def _least_squared(bins: Integers, values: Integers, count: int) -> int:
+def _least_squared(bins: Integers, values: Integers, counts: NDArray[Any]) -> int:
     """The least Σ (v - c)² within bins over whole numbers c, the nearest to the mean."""
     total = 0
-    sizes = np.bincount(bins, minlength=count)
-    for size, part in zip(sizes, _parts(bins, values, sizes), strict=True):
-        if size:
-            middle = (2 * int(part.sum()) + int(size)) // (2 * int(size))
-            total += int(((part - middle) ** 2).sum())
+    for one in np.unique(bins).tolist():
+        count, value = counts[bins == one], values[bins == one]
+        size = int(count.sum())
+        middle = (2 * int(count @ value) + size) // (2 * size)
+        total += int(count @ (value - middle) ** 2)
     return total
-
-
-def _parts(bins: Integers, values: Integers, sizes: Integers) -> list[Integers]:
-    return np.split(values[np.argsort(bins, kind="stable")], np.cumsum(sizes)[:-1])
 
 
 def _check_whole(name: str, value: int, least: int, most: int) -> None:

@@ -13,6 +13,7 @@ from privet.arrays import Integers
 from privet.errors import SchemaError
 from privet.privacy.queries.base import Histograms, Query, Rows, codec, records_changed
 from privet.privacy.queries.contrasts import contrasts
+from privet.privacy.queries.wide import narrowed, widened
 from privet.schema.model import Adjacency, Column, Schema
 
 # Above this many columns the replace-one bound is the plain one: patterns double per column.
@@ -166,9 +167,10 @@ class Components(Query):
             for axis, name in enumerate(members):
                 column = schema.column(name)
                 h = contrasts(column.cardinality, column.ordered)
+                table = widened(table, schema)
                 table = np.moveaxis(np.tensordot(h, table, axes=(1, axis)), 0, axis)
-            parts.append(table.reshape(-1))
-        return np.concatenate(parts).astype(np.int64)
+            parts.append(narrowed(table.reshape(-1)))
+        return np.concatenate(parts)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from privet.arrays import Floats, Integers
 from privet.errors import SchemaError
 from privet.privacy.queries.base import Query, Rows, codec, records_changed
+from privet.privacy.queries.wide import narrowed, widened
 from privet.schema.model import Schema
 
 GRID = 32  # a feature of length 1
@@ -126,11 +127,12 @@ class White(Query):
         levels = dict(zip(self.columns, self.features, strict=True))
         parts = []
         for members, table in zip(self.sets, weighed.table_batch(self.sets), strict=True):
+            table = widened(table, schema)
             for axis, name in enumerate(members):
                 u = np.array(levels[name], dtype=np.int64).reshape(len(levels[name]), -1)
                 table = np.moveaxis(np.tensordot(u, table, axes=(0, axis)), 0, axis)
-            parts.append(self.multipliers[len(members)] * table.reshape(-1))
-        return np.concatenate(parts).astype(np.int64)
+            parts.append(narrowed(self.multipliers[len(members)] * table.reshape(-1)))
+        return np.concatenate(parts)
 
     def weights(self, codes: Mapping[str, NDArray[np.unsignedinteger[Any]]]) -> NDArray[np.uint8]:
         """The weight of each of some rows, a function of that row alone."""
@@ -156,18 +158,21 @@ def squared_lengths(
 ) -> Floats:
     """Of each row, Σ_A price ∏_{i∈A} lengths[i, row], the price that of the number of columns in A.
 
-    Sets that differ in their last column only are worked out together. Nothing is taken off: all
-    that floating point can lose is a share of the sum.
+    Sets that differ in their last column only are worked out together, and where that runs over
+    all columns from one on, their sum serves many. Nothing is taken off: all that floating point
+    can lose is a share of the sum.
     """
+    from_here = np.cumsum(lengths[::-1], axis=0)[::-1]
     lasts: dict[tuple[int, ...], list[int]] = {}
     for members in sets:
         if members:
             lasts.setdefault(members[:-1], []).append(members[-1])
     out = np.full(lengths.shape[1], prices[0] if () in sets else 0.0)
     for prefix, last in lasts.items():
-        total = lengths[last].sum(axis=0)
+        whole = last == list(range(last[0], len(lengths)))
+        total = from_here[last[0]] if whole else lengths[last].sum(axis=0)
         for i in prefix:
-            total *= lengths[i]
+            total = total * lengths[i]
         out += prices[len(prefix) + 1] * total
     return out
 

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from privet.errors import PrivetError
-from privet.evidence.cuts import as_cut
-from privet.evidence.whole_table import is_whole
 from privet.graph.graph import Edge, Graph
-from privet.privacy.queries.moments import Locations
-from privet.privacy.queries.tables import Components
+from privet.independence.effects import STRONG
+from privet.methods.plan import plan
+from privet.results.diagnostics import rounded, seen_by
 from privet.results.report.page import badge, page, paragraphs, promise, safe, section, table
 from privet.results.saved import Saved
 
 if TYPE_CHECKING:
     from privet.results.discovery import Discovery
 
+MOST_UNDECIDED = 60  # pairs that the page lists
 READING = {
     "-->": "the first causes the second",
     "---": "one causes the other, and these data cannot tell which",
@@ -32,8 +32,10 @@ def report(found: Discovery) -> str:
     name = found.certificate["schema"]
     parts = [
         f"<h1>Causal graph of {safe(name)}</h1>{badge(found.certificate)}",
+        _columns(found),
         section("The graph", str(found.plot()) + _reading(found.graph)),
         section("How sure each edge is", _edges(found.graph) + paragraphs(found.notes)),
+        _undecided(found),
         _agreement(found),
         _sites(found),
         section("What is promised", promise(found.certificate)),
@@ -41,6 +43,14 @@ def report(found: Discovery) -> str:
         section("How it was made", _made(found)),
     ]
     return page(name, parts)
+
+
+def _columns(found: Discovery) -> str:
+    """What to know of the columns before the graph is believed."""
+    if not found.diagnostics:
+        return ""
+    lines = ((safe(one.kind), safe(one.text)) for one in found.diagnostics)
+    return section("Look at these columns first", table(("what", "why"), lines))
 
 
 def _reading(graph: Graph) -> str:
@@ -64,11 +74,43 @@ def _edges(graph: Graph) -> str:
     if not graph.edges:
         return "<p>There are no edges.</p>"
     edges = sorted(graph.edges, key=lambda edge: -(edge.confidence or 0.0))
-    return table(("edge", "confidence", "confidence of its mark"), map(_edge, edges)) + (
+    return table(("edge", "confidence", "confidence of its arrow"), map(_edge, edges)) + (
         '<p class="soft">Confidence is the share of redrawn evidence in which the edge (or its '
-        "arrow) is found again. An arrow below one half is drawn dashed: the two columns are "
+        "arrow) is found again; where all agree, the odds of the evidence itself. An arrow that "
+        "too few of them draw is a line, and the name is where it leans: the two columns are "
         "joined, but which causes which is a guess.</p>"
     )
+
+
+def _undecided(found: Discovery) -> str:
+    """Pairs of which the evidence cannot say whether they are joined, the likeliest first."""
+    open_ = sorted((a for a in found.absences if a.undecided), key=lambda a: -a.effect)
+    if not open_:
+        return ""
+    lines = (
+        (
+            " and ".join(map(safe, each.pair)),
+            safe(", ".join(each.given) or "nothing"),
+            f'<span class="number">{each.largest:.2f}</span>',
+            _times(each.rows),
+            _times(each.epsilon),
+        )
+        for each in open_[:MOST_UNDECIDED]
+    )
+    more = len(open_) - MOST_UNDECIDED
+    return section(
+        "Pairs that are undecided",
+        "<p>These are not in the graph, and are no proof of independence either: no test had the "
+        f"power to rule out a strong dependence ({STRONG:g} or more). So many times the rows, or "
+        "the epsilon, would do it in 8 of 10 runs, if there is none.</p>"
+        + table(("pair", "given", "may be up to", "rows", "epsilon"), lines)
+        + (f'<p class="soft">{more} more are in graph.json.</p>' if more > 0 else ""),
+    )
+
+
+def _times(factor: float) -> str:
+    shown = "-" if factor == float("inf") else f"x {factor:.2g}"
+    return f'<span class="number">{shown}</span>'
 
 
 def _agreement(found: Discovery) -> str:
@@ -115,12 +157,14 @@ def _sites(found: Discovery) -> str:
 
 def _edge(edge: Edge) -> tuple[str, str, str]:
     mark = f'<span class="mark">{safe(edge.mark)}</span>'
-    told = edge.origin in ("pairs", "differences")  # by more than the search
-    origin = f' <span class="soft">from {edge.origin}</span>' if told else ""
+    told = edge.origin in ("pairs", "differences", "copy")  # by more than the search
+    said = "a copy" if edge.origin == "copy" else f"from {edge.origin}"
+    origin = f' <span class="soft">{said}</span>' if told else ""
+    lean = "" if edge.lean is None else f' <span class="soft">{safe(edge.lean)}</span>'
     return (
         f"{safe(edge.source)} {mark} {safe(edge.target)}{origin}",
         _bar(edge.confidence),
-        _bar(edge.arrow_confidence),
+        _bar(edge.arrow_confidence) + lean,
     )
 
 
@@ -137,15 +181,12 @@ def _plan(saved: Saved, certificate: Mapping[str, Any]) -> str:
     """What this budget could have shown, for about as many rows as the evidence says."""
     if certificate.get("trust") == "local":
         return _local_plan(saved)
-    if certificate.get("trust") in ("sites", "together"):  # noise is not that of one table
+    asked = seen_by(saved)
+    if asked is None:
         return ""
-    rows = about_rows(saved)
-    if not certificate["private"] or rows is None:
-        return ""
-    from privet.methods.plan import plan
-
+    schema, rows = asked
     try:
-        made = plan(saved.schema, rows, certificate["epsilon"], certificate["delta"])
+        made = plan(schema, rows, certificate["epsilon"], certificate["delta"])
     except PrivetError:
         return ""
     lines = (
@@ -158,8 +199,8 @@ def _plan(saved: Saved, certificate: Mapping[str, Any]) -> str:
     )
     return section(
         "What could have been seen",
-        f"<p>With about {rows:,} rows and this budget, these effects are found in 8 of 10 runs. "
-        "Weaker ones may exist without showing here.</p>"
+        f"<p>With about {rows:,} rows, this budget and levels as common as they were found to be, "
+        "these effects are found in 8 of 10 runs. Weaker ones may exist without showing here.</p>"
         + table(("given", "effect", "typical pair", "best pair", "worst pair"), lines),
     )
 
@@ -176,7 +217,7 @@ def _local_plan(saved: Saved) -> str:
     return section(
         "What could have been seen",
         f"<p>{people:,} reports by {safe(line.protocol)} tell about as much on a pair of columns "
-        f"as {_rounded(line.worth):,} people without noise, which serves tests given {given}. In a "
+        f"as {rounded(line.worth):,} people without noise, which serves tests given {given}. In a "
         f"typical pair an effect ({safe(line.what)}) of {_effect(line.effect)} is found in 8 of "
         "10 runs. Weaker ones may exist without showing here.</p>",
     )
@@ -184,25 +225,6 @@ def _local_plan(saved: Saved) -> str:
 
 def _effect(value: float) -> str:
     return f'<span class="number">{f"{value:.3f}" if value < 1 else "none"}</span>'
-
-
-def about_rows(saved: Saved) -> int | None:
-    """The public number of rows, or about the number that was released, to two digits."""
-    if saved.schema.rows is not None:
-        return saved.schema.rows
-    for release in as_cut(saved.schema, saved.releases)[1]:
-        query = release.query
-        if isinstance(query, Components) and query.sets == ((),):
-            return _rounded(float(release.values[0]))
-        if is_whole(release, saved.schema):
-            return _rounded(float(release.values.sum()))
-        if isinstance(query, Locations):
-            return _rounded(float(release.values.sum()) / len(query.columns))
-    return None
-
-
-def _rounded(value: float) -> int:
-    return max(1, int(float(f"{value:.2g}")))
 
 
 def _made(found: Discovery) -> str:

@@ -31,6 +31,7 @@ from privet.privacy.ledger.conversion import rho_for
 from privet.privacy.mechanisms import Gaussian
 from privet.privacy.queries.gradient import FINE, Gradient
 from privet.schema.model import Adjacency, Column, Schema
+from tests.helpers.totals import Totals
 
 Floats = NDArray[np.float64]
 
@@ -97,7 +98,7 @@ def test_gradients_as_published_are_convicted(reach: float) -> None:
     assert lower_bound(draw, plain_gradients()) > 4 * EPSILON
 
 
-class Table:
+class Table(Totals):
     def __init__(self, rows: Floats) -> None:
         self.rows = rows
 

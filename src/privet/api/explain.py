@@ -1,0 +1,42 @@
+"""The front door of explanations: a folder of results and two columns; nothing is read but what
+was released."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from privet.errors import EvidenceError
+from privet.graph.formats.files import load as load_graph
+from privet.results.explanation import Explanation
+from privet.results.explanation import explain as explained
+from privet.results.folder import PAIRS
+from privet.results.saved import load
+
+
+def explain(folder: str | Path, a: str, b: str) -> Explanation:
+    """Why two columns of the graph in a folder of results are joined, or not."""
+    place = Path(folder)
+    if not place.is_dir():
+        raise EvidenceError(
+            f"{str(folder)!r} is no folder; give the one that `privet discover --output` made"
+        )
+    if (place / PAIRS).exists() and not (place / "graph.json").exists():
+        raise EvidenceError(
+            f"{str(folder)!r} holds pairs that were oriented and no graph; {PAIRS} says why"
+        )
+    saved = load(place / "evidence.json")
+    return explained(saved, load_graph(place / "graph.json"), _options(place), a, b)
+
+
+def _options(place: Path) -> dict[str, float]:
+    """With which the graph was searched."""
+    path = place / "certificate.json"
+    try:
+        found = json.loads(path.read_text("utf-8"))["options"]
+        return {"alpha": float(found["alpha"]), "max_order": int(found["max_order"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise EvidenceError(
+            f"{str(path)!r} is missing or damaged, so the options of the search are not known; "
+            "give a whole folder of results"
+        ) from None

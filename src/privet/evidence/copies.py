@@ -1,0 +1,114 @@
+"""Columns that another column gives away, from released pairs: free, and before any search.
+
+How well y is guessed from x is told by Goodman and Kruskal's lambda (1954): of the rows that the
+commonest level of y misses, the share that is guessed right once x is known. A rare level that x
+does not know of lowers it as much as a common one does. It is a weighed sum of noisy cells, so the
+law of its noise is known. Noise may also have chosen the best guess, which flatters it: where the
+first and the second guess are not well apart, what noise can gain is taken off.
+
+Numbers say the same if their correlation is nearly 1 or -1. Noise does not bring it there: it makes
+directions of the covariance short, and those are raised again (``moments.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from privet.arrays import Floats
+from privet.evidence.counts import Counts, pairs_by_shape
+from privet.evidence.moments import MomentEvidence
+from privet.evidence.tables import TableEvidence
+
+NEARLY = 0.95  # of the misses are guessed right
+LEAST = 0.8  # and so many even if noise is SURELY deviations off
+SURELY = 3.0
+CORRELATED = 0.995  # of numbers
+FEWEST = 0.01  # of the rows: a column whose commonest level has all others cannot be judged
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guess:
+    """``column`` is known once ``given`` is: a ``share`` of what its commonest level misses is
+    guessed right, and at least ``least`` if noise has helped. Of numbers, both are the correlation
+    without its sign."""
+
+    given: str
+    column: str
+    share: float
+    least: float
+
+
+def correlated(sites: Sequence[MomentEvidence]) -> tuple[Guess, ...]:
+    """All columns of numbers that are nearly a multiple of another one, at every site."""
+    names, sizes = sites[0].names, []
+    for site in sites:
+        deviations = np.sqrt(np.maximum(np.diag(site.covariance), 1e-300))
+        sizes.append(np.abs(site.covariance / np.outer(deviations, deviations)))
+    size = np.min(sizes, axis=0) * ~np.eye(len(names), dtype=bool)
+    return tuple(
+        Guess(given=names[i], column=names[j], share=float(size[i, j]), least=float(size[i, j]))
+        for i, j in np.argwhere(size >= CORRELATED)
+    )
+
+
+def guesses(sites: Sequence[TableEvidence]) -> tuple[Guess, ...]:
+    """All columns that are nearly a function of another one."""
+    first, found = sites[0], []
+    if 2 not in first.layers:
+        return ()
+    for pairs in pairs_by_shape(first):
+        counts = Counts.of(sites, pairs)
+        for given, column in ((0, 1), (1, 0)):
+            share, least = _shares(counts, axis=column + 1)
+            for at in np.flatnonzero((share >= NEARLY) & (least >= LEAST)):
+                x, y = (first.names[i] for i in pairs[at, [given, column]])
+                sizes = float(min(share[at], 1.0)), float(min(least[at], 1.0))
+                found.append(Guess(given=x, column=y, share=sizes[0], least=sizes[1]))
+    place = first.names.index
+    return tuple(sorted(found, key=lambda one: (place(one.given), place(one.column))))
+
+
+def copies(
+    found: Iterable[Guess], names: Sequence[str], kept: Collection[str] = ()
+) -> dict[str, str]:
+    """Each column that says the same as an earlier one, both ways, and that one. Those in ``kept``
+    count as the earliest, and are no copies."""
+    both = {(one.given, one.column) for one in found}
+    order, originals = sorted(names, key=lambda name: name not in kept), list[str]()
+    out: dict[str, str] = {}
+    for name in order:
+        same = [one for one in originals if (one, name) in both and (name, one) in both]
+        if same and name not in kept:
+            out[name] = same[0]
+        else:
+            originals.append(name)
+    return out
+
+
+def _shares(counts: Counts, axis: int) -> tuple[Floats, Floats]:
+    """Of each pair, the share of misses that the other column guesses right, and what is left of
+    it if noise, and one unlucky row in each level, were against it."""
+    tables, levels = counts.tables, counts.tables.shape[3 - axis]
+    rows = tables.sum(axis=(1, 2))
+    misses = rows - tables.sum(axis=3 - axis).max(axis=1)
+    best = np.expand_dims(tables.argmax(axis=axis), axis)
+    wrong = np.ones_like(tables)
+    np.put_along_axis(wrong, best, 0.0, axis=axis)
+    errors = (tables * wrong).sum(axis=(1, 2))
+    each = counts.deviations(1 - wrong) / np.sqrt(levels)  # noise of one guessed cell
+    doubt = SURELY * counts.deviations(wrong) + _flattered(tables, each[:, None], axis)
+    enough = misses > np.maximum(FEWEST * rows, 1.0)
+    safe = np.where(enough, misses, 1.0)
+    share = np.where(enough, 1 - errors / safe, 0.0)
+    return share, np.where(enough, 1 - (errors + doubt + levels) / safe, 0.0)
+
+
+def _flattered(tables: Floats, noise: Floats, axis: int) -> Floats:
+    """What noise may have gained by the choice of guesses that are hardly better than others."""
+    ranked = np.sort(tables, axis=axis)
+    first, second = (np.take(ranked, at, axis=axis) for at in (-1, -2))
+    unsure = first - second < SURELY * np.sqrt(2) * noise
+    return np.asarray((unsure * noise * np.sqrt(2 * np.log(tables.shape[axis]))).sum(axis=1))

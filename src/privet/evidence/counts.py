@@ -1,0 +1,60 @@
+"""Counts that a person can read, and the noise in them: tables put together from evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from privet.arrays import Floats, Indices
+from privet.evidence.tables import TableEvidence
+
+# Numbers in one block of work, so that memory stays bounded.
+BLOCK_NUMBERS = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """The tables of many sets of columns of one shape, added up over sites. ``laws`` has, of each
+    site, the inverse designs of the columns and the variances of the components."""
+
+    tables: Floats  # (sets, levels of the first column, ...)
+    laws: tuple[tuple[list[Floats], dict[tuple[int, ...], Floats]], ...]
+
+    @staticmethod
+    def of(sites: Sequence[TableEvidence], sets: Indices) -> Counts:
+        laws = tuple(
+            ([site.inverses(column) for column in sets.T], site.coefficients(sets)[1])
+            for site in sites
+        )
+        return Counts(tables=sum(site.tables(sets) for site in sites), laws=laws)  # type: ignore[arg-type]
+
+    def deviations(self, weights: Floats) -> Floats:
+        """Standard deviations of the noise in weighed sums of the cells, one for each set."""
+        total = np.zeros(len(weights))
+        for inverses, variances in self.laws:
+            seen = weights
+            for axis, inverse in enumerate(inverses, start=1):
+                moved = np.moveaxis(seen, axis, -1)
+                flat = moved.reshape(len(moved), -1, moved.shape[-1]) @ inverse
+                seen = np.moveaxis(flat.reshape(moved.shape), -1, axis)
+            for subset, variance in variances.items():
+                inside = [slice(1, None) if i in subset else slice(1) for i in range(len(inverses))]
+                part = seen[(slice(None), *inside)]
+                total += variance * (part.reshape(len(part), -1) ** 2).sum(axis=1)
+        return np.asarray(np.sqrt(total))
+
+
+def pairs_by_shape(evidence: TableEvidence) -> Iterator[Indices]:
+    """All pairs of columns, those of one shape together, in blocks of bounded size."""
+    kind, levels = evidence.kind, np.array(evidence.cardinalities)
+    alike: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for pair in combinations(range(len(levels)), 2):
+        x, y = sorted(pair, key=lambda i: (int(kind[i]), i))
+        alike.setdefault((int(kind[x]), int(kind[y])), []).append((x, y))
+    for pairs in alike.values():
+        sets = np.array(pairs, dtype=np.intp)
+        step = max(1, BLOCK_NUMBERS // int(levels[sets[0]].prod()))
+        yield from (sets[at : at + step] for at in range(0, len(sets), step))

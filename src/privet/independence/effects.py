@@ -1,0 +1,154 @@
+"""How large a dependence is, and whether a test could have seen a strong one.
+
+A test that finds nothing may have had no chance to. With noise C and sampling covariance S of n
+rows, an effect φ² = d' S⁻¹ d / n in a direction that nobody knows gives the statistic T = d' C⁻¹ d
+a noncentral chi-square law with noncentrality φ² w, w = tr(C⁻¹ n S) / m: w rows without noise would
+tell as much. So T tells how likely each size is, and a strong effect is ruled out where the law
+without effect makes T much more likely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import inf, log
+
+import numpy as np
+from scipy.special import chdtr, chdtri, chndtrinc, gammaln, ive
+
+from privet.arrays import Bools, Floats, Indices
+from privet.evidence.moments import MomentEvidence
+from privet.independence import chi2
+from privet.independence.fisher_z import fisher_z
+from privet.independence.tables import TableJudge
+
+# Cramér's V, or a correlation, that nobody would like to miss.
+STRONG = 0.1
+# How much more likely the answer must be without an effect than with a strong one.
+SURELY = 20.0
+POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Of many questions: statistic, degrees of freedom, the rows without noise that would tell as
+    much (``worth``), the rows there are, and how many V² make φ² (``scale``)."""
+
+    statistic: Floats
+    freedom: Floats
+    worth: Floats
+    rows: Floats
+    scale: Floats
+
+    def sizes(self) -> Floats:
+        """Cramér's V (or the size of a correlation), without what noise and sampling add."""
+        squared = np.maximum(self.statistic - self.freedom, 0.0) / self._unit()
+        return np.asarray(np.minimum(np.sqrt(squared), 1.0))
+
+    def intervals(self, doubt: float = 0.05) -> tuple[Floats, Floats]:
+        """The sizes that are likely up to this doubt, half of it on each side."""
+        m, t = np.maximum(self.freedom, 1.0), np.maximum(self.statistic, 1e-9)
+        ends = []
+        for tail in (1 - doubt / 2, doubt / 2):
+            reachable = chdtr(m, t) > tail
+            found = np.where(reachable, chndtrinc(t, m, tail), 0.0)
+            ends.append(np.minimum(np.sqrt(np.nan_to_num(found) / self._unit()), 1.0))
+        return ends[0], np.where(self.freedom > 0, ends[1], 1.0)
+
+    def log_ratio(self, size: float = STRONG) -> Floats:
+        """Log likelihood of an effect of this size, against that of none."""
+        shift = size**2 * self._unit()
+        out = _log_ratio(self.statistic, np.maximum(self.freedom, 1.0), shift)
+        return np.where(self.freedom > 0, out, 0.0)
+
+    def needed(self, size: float = STRONG) -> tuple[Floats, Floats]:
+        """By how much the rows, or epsilon, must grow for an effect of this size to be ruled out
+        in 8 of 10 cases; infinite where more budget alone would not do."""
+        wanted = np.array([_decisive(int(m)) for m in np.maximum(self.freedom, 1)])
+        wanted = wanted / (size**2 * self.scale)
+        noise = np.maximum(self.rows**2 / np.maximum(self.worth, 1e-9) - self.rows, 0.0)
+        rows = (wanted + np.sqrt(wanted**2 + 4 * wanted * noise)) / 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            budget = np.sqrt(noise / self.rows / (self.rows / wanted - 1))
+        enough = wanted <= self.worth
+        budget = np.where(enough, 1.0, np.where(wanted < self.rows, budget, inf))
+        return np.where(enough, 1.0, rows / self.rows), budget
+
+    def _unit(self) -> Floats:
+        return np.asarray(np.maximum(self.scale * self.worth, 1e-9))
+
+
+def _log_ratio(statistic: Floats, freedom: Floats, shift: Floats) -> Floats:
+    """log of the noncentral chi-square density against the central: exp(-λ/2) ₀F₁(m/2; λT/4)."""
+    half, x = freedom / 2, np.sqrt(np.maximum(statistic * shift, 0.0))
+    large = np.maximum(x, 1.0)
+    with np.errstate(divide="ignore"):
+        bessel = np.log(ive(half - 1, large)) + large
+    series = gammaln(half) + (1 - half) * np.log(large / 2) + bessel
+    small = x**2 / 4 / half
+    return np.asarray(np.where((x < 1) | ~np.isfinite(series), small, series) - shift / 2)
+
+
+def _decisive(freedom: int) -> float:
+    """The noncentrality that is ruled out in 8 of 10 cases without effect."""
+    usual = np.array(chdtri(freedom, 1 - POWER))
+    low, high = 0.0, 1e6
+    for _ in range(60):
+        middle = (low + high) / 2
+        told = float(_log_ratio(usual, np.array(float(freedom)), np.array(middle)))
+        low, high = (low, middle) if told <= -log(SURELY) else (middle, high)
+    return high
+
+
+def of_tables(judges: Sequence[TableJudge], questions: Indices) -> Effects:
+    """Of pooled tests of questions (x, y, *Z) of one width; of several sites, for an effect that
+    they have in common."""
+    asked = np.array([judge.margins_known(questions) for judge in judges])
+    first = judges[0].evidence
+    found = chi2.in_groups(
+        first, questions, partial(_of_terms, judges, asked), np.zeros(4), numbered=True
+    )
+    levels = np.array(first.cardinalities)[questions[:, :2]]
+    scale = np.maximum(levels.min(axis=1) - 1.0, 1.0)
+    return Effects(found[0], found[1], found[2], found[3], scale)
+
+
+def _of_terms(
+    judges: Sequence[TableJudge],
+    asked: Bools,
+    _first: object,
+    questions: Indices,
+    at: Indices,
+) -> Floats:
+    total: chi2.Terms | None = None
+    for judge, known in zip(judges, asked[:, at], strict=True):
+        chosen = np.flatnonzero(known)
+        if len(chosen):
+            terms = chi2.pooled_terms(judge.evidence, questions[chosen])
+            total = chi2.added(total, terms, chosen, len(questions))
+    if total is None:
+        return np.zeros((4, len(questions)))
+    sampling = chi2.block_diagonal(total.sampling)
+    covariance = chi2.ridged(sampling + total.noise)
+    rows = total.rows.sum(axis=1)
+    solved = np.linalg.solve(covariance, np.concatenate([total.d[..., None], sampling], axis=2))
+    statistic = np.einsum("ti,ti->t", total.d, solved[..., 0])
+    freedom = np.maximum(total.freedom, 1)
+    worth = rows * np.einsum("tii->t", solved[..., 1:]) / freedom
+    return np.stack([statistic, total.freedom.astype(float), worth, rows])
+
+
+def of_moments(sites: Sequence[MomentEvidence], questions: Indices) -> Effects:
+    """Of Fisher's z; of several sites, for an effect that they have in common."""
+    tested = [fisher_z(site, questions) for site in sites]
+    weights = np.array([1 / each.variance for each in tested])
+    z = (weights * [each.z for each in tested]).sum(axis=0) / weights.sum(axis=0)
+    ones = np.ones(len(questions))
+    return Effects(
+        statistic=z**2 * weights.sum(axis=0),
+        freedom=ones,
+        worth=weights.sum(axis=0),
+        rows=ones * sum(max(site.rows / site.spread, 1.0) for site in sites),
+        scale=ones,
+    )

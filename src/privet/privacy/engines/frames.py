@@ -1,0 +1,151 @@
+"""Tables of other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from privet.errors import DataError
+from privet.privacy.engines import spark
+from privet.privacy.engines.cells import TYPES, as_array
+from privet.privacy.engines.source import UNKNOWN, Block, Here, Source
+from privet.privacy.engines.work import BLOCK_ROWS
+
+
+def frame(data: Any, makers: set[str]) -> Source | None:
+    """The table that an object is, if it is one of these."""
+    if makers & {"pandas.DataFrame", "polars.DataFrame"}:
+        return Frame(data, tuple(str(name) for name in data.columns))
+    if "pyarrow.Table" in makers:
+        return Frame(data, tuple(data.column_names))
+    if "ibis.Table" in makers:
+        return IbisTable(data, tuple(data.columns))
+    if "pyspark.DataFrame" in makers:
+        return spark.opened(data)
+    if "duckdb.DuckDBPyRelation" in makers:
+        from privet.privacy.engines import duck
+
+        return duck.relation(data)
+    if "polars.LazyFrame" in makers:
+        return _lazy(data)
+    if "pyarrow.Dataset" in makers:
+        return _dataset(data)
+    if "pyarrow.RecordBatchReader" in makers:
+        raise DataError(
+            "a RecordBatchReader can be read only once; give a pyarrow Table or Dataset, or a file"
+        )
+    return None
+
+
+@dataclass(frozen=True)
+class Stream(Here):
+    """A table that hands over its rows in parts, again for each pass. ``read`` gives some of its
+    columns, part by part; ``odd`` are the types that are not read."""
+
+    label: str
+    header: tuple[str, ...]
+    odd: tuple[str | None, ...]
+    read: Callable[[list[str]], Iterator[Sequence[Any]]]
+
+    def odd_type(self, position: int) -> str | None:
+        return self.odd[position]
+
+    def portions(self) -> int:
+        return UNKNOWN
+
+    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
+        for part in self.read([self.header[i] for i in positions]):
+            yield {f"c{i}": as_array(column) for i, column in zip(positions, part, strict=True)}
+
+
+def _lazy(data: Any) -> Stream:
+    kinds = data.collect_schema()
+
+    def read(names: list[str]) -> Iterator[Sequence[Any]]:
+        chosen = data.select(names)
+        in_parts = hasattr(chosen, "collect_batches")
+        for part in (
+            chosen.collect_batches(chunk_size=BLOCK_ROWS) if in_parts else [chosen.collect()]
+        ):
+            yield part.get_columns()
+
+    return Stream("the LazyFrame", tuple(kinds.names()), tuple(map(_odd, kinds.dtypes())), read)
+
+
+def _dataset(data: Any) -> Stream:
+    import pyarrow
+
+    def read(names: list[str]) -> Iterator[Sequence[Any]]:
+        for batch in data.to_batches(columns=names, batch_size=BLOCK_ROWS):
+            yield pyarrow.Table.from_batches([batch]).columns
+
+    kinds = tuple(_odd(field.type) for field in data.schema)
+    return Stream("the Arrow dataset", tuple(data.schema.names), kinds, read)
+
+
+def _odd(kind: object) -> str | None:
+    """The name of a type that is not read."""
+    name = str(kind)
+    return None if name.lower().startswith(TYPES) else name.partition("(")[0].partition("[")[0]
+
+
+@dataclass(frozen=True)
+class Frame(Here):
+    """Columns in memory: a dict, a pandas or polars DataFrame, an Arrow or an Ibis table."""
+
+    data: Any
+    header: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return f"the {type(self.data).__name__}"
+
+    def odd_type(self, position: int) -> str | None:
+        column = self._column(position)
+        return _odd(getattr(column, "type", None) or getattr(column, "dtype", None) or "object")
+
+    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
+        yield {f"c{i}": as_array(self._column(i)) for i in positions}
+
+    def _column(self, i: int) -> Any:
+        if isinstance(self.data, dict):
+            return self.data[self.header[i]]
+        if hasattr(self.data, "iloc"):
+            return self.data.iloc[:, i]
+        if hasattr(self.data, "get_column"):
+            return self.data.get_column(self.header[i])
+        return self.data.column(i)
+
+
+@dataclass(frozen=True)
+class IbisTable(Here):
+    data: Any
+    header: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return "the Ibis table"
+
+    def odd_type(self, position: int) -> str | None:
+        kind = str(self.data.schema()[self.header[position]])
+        return None if kind.strip("!").lower().startswith(TYPES) else kind
+
+    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
+        table = self.data.select(*(self.header[i] for i in positions)).to_pyarrow()
+        yield {f"c{i}": as_array(table.column(at)) for at, i in enumerate(positions)}
+
+
+def columns(data: Mapping[Any, Any]) -> Frame:
+    """A dict of columns, looked at no further than their shapes."""
+    columns = {str(name): values for name, values in data.items()}
+    for name, values in columns.items():
+        if getattr(values, "ndim", 1) != 1:
+            raise DataError(f"column {name!r} is not one-dimensional; give one value per row")
+    names = list(columns)
+    for name in names[1:]:
+        if len(columns[name]) != len(columns[names[0]]):
+            raise DataError(
+                f"columns {names[0]!r} and {name!r} differ in length; give one value per row"
+            )
+    return Frame(columns, tuple(columns))

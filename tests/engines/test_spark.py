@@ -1,0 +1,205 @@
+"""A real Spark in one process gives the whole numbers of rows in memory."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privet
+from privet.errors import DataError
+from privet.privacy.engines import spark
+from privet.privacy.engines.encode import Encoder
+from privet.privacy.engines.source import UNREADABLE, open_source
+from privet.privacy.engines.streamed import StreamedRows
+from privet.schema.model import Schema
+from tests.golden.cases import repeatable
+from tests.helpers.odd_table import POLICIES, answers, odd_schema, odd_table
+
+
+def missing() -> str:
+    if find_spec("pyspark") is None:
+        return "pyspark is not installed; see make test-engines"
+    java = which("java") or os.environ.get("JAVA_HOME")
+    return "" if java else "there is no Java here; see make test-engines"
+
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from pyspark.sql import SparkSession
+
+    root = Path(privet.__file__).parent.parent
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("PYTHONPATH", f"{root}:{Path(__file__).parents[2]}")
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        patch.chdir(tmp_path_factory.mktemp("spark"))
+        made = (
+            SparkSession.builder.master("local[2,4]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.eventLog.enabled", "false")
+            .config("spark.log.level", "OFF")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.memory", "1g")
+            .config("spark.sql.shuffle.partitions", "3")
+            .config("spark.sql.execution.arrow.maxRecordsPerBatch", "701")
+            .getOrCreate()
+        )
+        yield made
+        made.stop()
+
+
+@pytest.fixture(scope="module")
+def frame(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    folder = tmp_path_factory.mktemp("odd")
+    table = odd_table()
+    for i in range(4):
+        parquet.write_table(table[750 * i : 750 * (i + 1)], folder / f"{i}.parquet")
+    return session.read.parquet(str(folder))
+
+
+def in_memory(table: Any, schema: Schema) -> Any:
+    source, positions = open_source(table, schema)
+    return Encoder(schema=schema, positions=positions).rows(source)
+
+
+def at(frame: Any, schema: Schema) -> StreamedRows:
+    source, positions = open_source(frame, schema)
+    rows = Encoder(schema=schema, positions=positions).rows(source)
+    assert isinstance(rows, StreamedRows)
+    return rows
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_workers_give_the_answers_of_memory(frame: Any, policy: str) -> None:
+    schema = odd_schema(policy)
+    assert answers(at(frame, schema), schema) == answers(in_memory(odd_table(), schema), schema)
+
+
+def test_workers_count_the_same_rows_of_each_person(frame: Any) -> None:
+    schema = odd_schema("drop", person="person", rows_per_person=2)
+    assert answers(at(frame, schema), schema) == answers(in_memory(odd_table(), schema), schema)
+
+
+def test_people_who_are_spread_over_partitions_would_be_seen(
+    frame: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A planted fault: the rows of a person are limited in each partition by itself."""
+    schema = odd_schema("level", person="person")
+    expected = in_memory(odd_table(), schema).counts(()).item()
+    assert at(frame, schema).counts(()).item() == expected
+    monkeypatch.setattr(type(frame), "repartition", lambda self, *_: self)
+    assert at(frame, schema).counts(()).item() > expected
+
+
+def failing_once(batches: Iterator[Any], job: Any) -> Iterator[Any]:
+    """The first attempt of a task fails after it has answered."""
+    from pyspark import TaskContext
+
+    yield from job(batches)
+    context = TaskContext.get()
+    assert context is not None
+    if context.attemptNumber() == 0:
+        raise OSError("this attempt fails")
+
+
+def test_a_task_that_runs_twice_counts_once(frame: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = odd_schema()
+    expected = in_memory(odd_table(), schema).table_batch([("text", "x"), ("truth",)])
+    real = spark.SparkParts._run
+    heard = []
+
+    def run(self: Any, frame: Any, job: Any, collect: Any) -> Iterator[bytes]:
+        for answer in real(self, frame, partial(failing_once, job=job), collect):
+            heard.append(answer)
+            yield answer
+
+    monkeypatch.setattr(spark.SparkParts, "_run", run)
+    found = at(frame, schema).table_batch([("text", "x"), ("truth",)])
+    assert all(np.array_equal(one, two) for one, two in zip(found, expected, strict=True)) and heard
+
+
+def test_a_collation_that_overlooks_case_changes_nothing(session: Any, frame: Any) -> None:
+    schema = odd_schema()
+    blind = frame.selectExpr(
+        "text COLLATE UTF8_LCASE AS text",
+        *(f"`{name}`" for name in schema.names if name != "text"),
+    )
+    expected = in_memory(odd_table(), schema).counts(("text",))
+    assert np.array_equal(at(blind, schema).counts(("text",)), expected)
+
+
+def test_a_sample_is_drawn_where_the_rows_are(frame: Any) -> None:
+    """Half of 3,000 rows: outside 1,300 to 1,700 less often than once in 10^12."""
+    schema = odd_schema()
+    sample = at(frame, schema).sampled(1 << 31)
+    counts = [sample.counts(()).item() for _ in range(2)]
+    assert 1300 < counts[0] < 1700 and counts[0] == counts[1]
+
+
+def test_what_cannot_be_promised_is_refused(
+    session: Any, frame: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = odd_schema()
+
+    def refused(data: Any, word: str, schema: Schema = schema) -> None:
+        with pytest.raises(DataError, match=word):
+            open_source(data, schema)
+
+    refused(frame.limit(10), "limit, a sample or random")
+    refused(frame.sample(0.5), "limit, a sample or random")
+    refused(frame.selectExpr("*", "rand() AS r"), "limit, a sample or random")
+    refused(frame.selectExpr("*", "monotonically_increasing_id() AS r"), "limit, a sample")
+    refused(frame.selectExpr("*", "text AS TEXT"), "does not tell apart")
+    dated = frame.drop("text").selectExpr("*", "date'2020-01-01' AS text")
+    refused(dated, "has the type date")
+    (tmp_path / "t.csv").write_text("truth\ntrue\n")
+    csv = session.read.option("header", True).csv(str(tmp_path / "t.csv"))
+    refused(csv, "by Spark, whose parser", replace(schema, columns=schema.columns[2:3]))
+    monkeypatch.setattr(spark, "_CHECKED", set())
+    monkeypatch.setattr(spark, "code_of_this", lambda: b"other")
+    refused(frame, "another version")
+
+
+def test_a_view_that_fails_gives_the_constant_message(frame: Any) -> None:
+    schema = replace(odd_schema(), columns=odd_schema().columns[:1])
+    failing = frame.selectExpr("CAST(CAST(text AS INT) AS STRING) AS text")
+    with pytest.raises(DataError) as caught:
+        at(failing, schema).counts(("text",))
+    assert str(caught.value) == UNREADABLE
+
+
+def test_a_table_by_its_name(session: Any, frame: Any) -> None:
+    schema = odd_schema()
+    frame.createOrReplaceTempView("people")
+    source, _ = open_source("spark:people", schema)
+    assert source.header == tuple(frame.columns)
+    for address in ("spark:absent", "spark:"):
+        with pytest.raises(DataError, match="spark:"):
+            open_source(address, schema)
+
+
+def test_a_whole_run_is_the_same(frame: Any) -> None:
+    schema, table = odd_schema(), odd_table()
+    found = []
+    for data in (table, frame):
+        with repeatable():
+            result = privet.discover(
+                data, schema, epsilon=1.0, delta=1e-6, method="interaction-pc", ledger=":memory:"
+            )
+        values = [release.values.tolist() for release in result.evidence.releases]
+        found.append((str(result.graph), values))
+    assert found[0] == found[1]

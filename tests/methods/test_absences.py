@@ -1,0 +1,118 @@
+"""Three answers for every pair, and arrows only where replicas support them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privet
+from privet.graph.confidence import claimed, with_confidence
+from privet.graph.formats.files import from_json, to_json
+from privet.graph.graph import Edge, Graph
+from privet.schema.model import Column, Schema
+
+
+def table(rows: int, levels: int = 2) -> tuple[dict[str, Any], Schema]:
+    """A chain a - b - c of effect 0.5, and d by itself."""
+    rng, names = np.random.default_rng(1), tuple("abcd")
+    a, d = rng.integers(levels, size=(2, rows))
+    b = np.where(rng.random(rows) < 0.5, a, rng.integers(levels, size=rows))
+    c = np.where(rng.random(rows) < 0.5, b, rng.integers(levels, size=rows))
+    text = [str(i) for i in range(levels)]
+    columns = tuple(Column(name=n, kind="categorical", levels=tuple(text)) for n in names)
+    data = {n: np.array(text)[x] for n, x in zip(names, (a, b, c, d), strict=True)}
+    return data, Schema(name="t", columns=columns)
+
+
+def found(rows: int, epsilon: float) -> privet.Discovery:
+    data, schema = table(rows)
+    return privet.discover(data, schema, epsilon=epsilon, delta=1e-6, ledger=":memory:", alpha=1e-9)
+
+
+def test_with_power_absent_pairs_are_separated() -> None:
+    """Of 200,000 rows at epsilon 1 nothing is undecided, and c is told from a by b."""
+    out = found(200_000, 1.0)
+    assert out.graph.skeleton() == {frozenset("ab"), frozenset("bc")}
+    assert out.graph.undecided == ()
+    why = {each.pair: each for each in out.absences}
+    assert set(why) == {("a", "c"), ("a", "d"), ("b", "d"), ("c", "d")}
+    assert why["a", "c"].given == ("b",) and not why["a", "c"].undecided
+    assert all(each.largest < 0.1 and each.log_bayes < 0 for each in why.values())
+    assert "separated given b" in str(why["a", "c"])
+
+
+def test_without_power_nothing_is_called_separated(tmp_path: Path) -> None:
+    """Of 100 rows at epsilon 0.1 the noise is many times the table: no test could see anything."""
+    out = found(100, 0.1)
+    assert not out.graph.edges and len(out.graph.undecided) == 6
+    each = out.absences[0]
+    assert each.undecided and each.rows > 2 and "cannot say" in str(each)
+    out.save(tmp_path / "out")
+    kept = json.loads((tmp_path / "out" / "graph.json").read_text("utf-8"))
+    assert len(kept["undecided"]) == 6
+    assert "Pairs that are undecided" in (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "cannot say" in (tmp_path / "out" / "graph.svg").read_text("utf-8")
+
+
+def test_a_strong_pair_is_never_called_separated_for_want_of_power() -> None:
+    """Rows from few to many at a small budget: a - b, of V = 0.5, is joined or undecided. Ruling it
+    out needs a likelihood of 1/20 for V = 0.1; for V = 0.5 that is below 1e-6."""
+    for rows in (300, 1000, 3000, 10_000):
+        out = found(rows, 0.3)
+        pair = frozenset("ab")
+        assert pair in out.graph.skeleton() or pair in map(frozenset, out.graph.undecided)
+
+
+CHAIN = Graph("cpdag", ("a", "b", "c"), (Edge("a", "b", "-->"), Edge("c", "b", "-->")))
+OTHER = Graph("cpdag", ("a", "b", "c"), (Edge("a", "b", "---"), Edge("b", "c", "---")))
+
+
+def test_an_arrow_that_few_replicas_draw_is_a_line_that_leans() -> None:
+    graph = with_confidence(CHAIN, [CHAIN] * 5 + [OTHER] * 15)
+    shown = claimed(graph, 0.5, 0.0)
+    assert [(e.mark, e.lean) for e in shown.edges] == [("---", "b"), ("---", "b")]
+    assert shown.edges[0].arrow_confidence == pytest.approx(5.5 / 21, abs=1e-3)
+    assert claimed(graph, 0.2, 0.0) == graph
+    assert from_json(to_json(shown)).edges == shown.edges
+
+
+def test_edges_below_a_confidence_are_left_out() -> None:
+    half = Graph("cpdag", ("a", "b", "c"), (Edge("a", "b", "---"),))
+    graph = with_confidence(OTHER, [OTHER] * 5 + [half] * 15)
+    assert [str(e) for e in claimed(graph, 0.5, 0.9).edges] == ["a --- b"]
+
+
+def test_where_all_agree_the_evidence_tells_certain_from_stable() -> None:
+    doubts = {frozenset("ab"): 0.5, frozenset("bc"): 30.0}
+    stable, certain = with_confidence(OTHER, [OTHER] * 20, doubts).edges
+    assert 0.98 < stable.confidence < 0.99 < certain.confidence  # type: ignore[operator]
+    assert certain.confidence == 0.999
+    torn = with_confidence(OTHER, [OTHER] * 19 + [CHAIN, Graph("cpdag", CHAIN.nodes)], doubts)
+    assert all(e.confidence < 0.96 for e in torn.edges)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("option", ["min_arrow", "min_confidence"])
+@pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
+def test_thresholds_outside_0_and_1_are_refused(option: str, value: float) -> None:
+    data, schema = table(10)
+    with pytest.raises(privet.PrivetError, match="must lie between 0 and 1"):
+        more: dict[str, Any] = {option: value}
+        privet.discover(data, schema, private=False, **more)
+
+
+@pytest.mark.parametrize("pairs", [[["a", "x"]], [["a", "a"]], [["a"]], "ab", [[1, 2]]])
+def test_odd_undecided_pairs_are_refused(pairs: Any) -> None:
+    kept = {"kind": "cpdag", "nodes": ["a", "b"], "edges": [], "undecided": pairs}
+    with pytest.raises(privet.PrivetError):
+        from_json(json.dumps(kept))
+
+
+def test_undecided_pairs_are_kept_in_files_and_under_other_names() -> None:
+    graph = Graph("cpdag", ("a", "b", "c"), (Edge("a", "b", "---"),), (("c", "a"), ("b", "a")))
+    assert graph.undecided == (("a", "c"),)  # a and b are joined
+    assert from_json(to_json(graph)).undecided == (("a", "c"),)
+    assert graph.relabel({"a": "z"}).undecided == (("z", "c"),)
