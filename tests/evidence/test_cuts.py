@@ -11,7 +11,7 @@ import pytest
 
 import privet
 from privet.errors import EvidenceError
-from privet.evidence.cuts import FEWEST, MOST, STEP, Spread, as_cut, groups, histograms
+from privet.evidence.cuts import FEWEST, MOST, STEP, Spread, as_cut, chosen, groups, histograms
 from privet.evidence.location import spread
 from privet.evidence.tables import TableEvidence, table_replicas
 from privet.methods.options import make_settings
@@ -203,6 +203,20 @@ def test_evidence_is_searched_again(tmp_path: Path) -> None:
     assert "20,000" in (tmp_path / "out" / "report.html").read_text("utf-8")
     for name in ("interaction-ges", "interaction-fci", "interaction-mmhc"):
         privet.discover(evidence=tmp_path / "out" / "evidence.json", method=name)
+
+
+@pytest.mark.parametrize("name", ["pc", "ges", "pc of order 3"])
+def test_without_privacy_all_tables_are_cut_alike(name: str, tmp_path: Path) -> None:
+    """Those of scores and of large separators are counted apart."""
+    options: dict[str, Any] = {"max_order": 3} if "order" in name else {}
+    method = name.split()[0]
+    found = privet.discover(table(2000), SCHEMA, private=False, method=method, **options)
+    assert {one.asked(Cut).cuts for one in found.evidence.releases[1:]} == {
+        chosen(found.evidence.releases)
+    }
+    found.save(tmp_path / "out")
+    again = privet.discover(evidence=tmp_path / "out" / "evidence.json", method=method, **options)
+    assert again.graph == found.graph
 
 
 # --- sites -----------------------------------------------------------------------------------

@@ -109,14 +109,17 @@ def _even(rows: Floats, groups: int) -> tuple[int, ...]:
 def as_cut(schema: Schema, releases: Sequence[Release]) -> tuple[Schema, tuple[Release, ...]]:
     """The schema under which the last of these were asked, and all that hold under it, as if it had
     been declared: not the histograms that told the cuts."""
-    last = next((one.query for one in reversed(releases) if isinstance(one.query, Cut)), None)
-    if last is None:
-        return schema, tuple(releases)
-    return last.schema(schema), tuple(
+    cuts = chosen(releases)
+    return cut(schema, cuts), tuple(
         replace(one, query=one.query.query) if isinstance(one.query, Cut) else one
         for one in releases
-        if not isinstance(one.query, Cut) or one.query.cuts == last.cuts or _is_apart(one.query)
+        if not isinstance(one.query, Cut) or one.query.cuts == cuts or _is_apart(one.query)
     )
+
+
+def chosen(releases: Sequence[Release]) -> Cuts:
+    """The cuts with which the last of these were asked."""
+    return next((one.query.cuts for one in reversed(releases) if isinstance(one.query, Cut)), ())
 
 
 def _is_apart(query: Cut) -> bool:
