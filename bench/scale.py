@@ -96,7 +96,7 @@ def calls(folder: Path, largest: int, columns: int) -> list[dict[str, Any]]:
     wide = [(f"synthetic-{p}-{k}", 10**5) for p in (100, 200, 300, 400) for k in (2, 4)]
     found = []
     for name, count in [*asked, *(one for one in wide if int(one[0].split("-")[1]) <= columns)]:
-        data = folder / f"{name}.parquet"
+        data = folder / f"{name}-{count}.parquet"
         if name == "child":
             command = [sys.executable, "-m", "privet", "simulate", name, "--rows", str(count)]
             subprocess.run([*command, "--seed", "1", "--output", str(data), "--quiet"], check=True)

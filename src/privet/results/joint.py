@@ -295,6 +295,8 @@ def _schema(sent: Sequence[Sent], schema: Schema | None) -> Schema:
         adjacency=Adjacency.ADD_REMOVE,
         rows=None,
         rows_per_person=max(one.rows_per_person for one in schemas),
+        person=None,  # each site's certificate says whether it enforces the number
+        most_rows=max(one.most_rows for one in schemas),
         sites_per_person=max(one.sites_per_person for one in schemas),
         knowledge=knowledge,
         unconfirmed=tuple(unconfirmed),

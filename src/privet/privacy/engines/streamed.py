@@ -7,6 +7,7 @@ which columns there are, how many levels they have and what was asked before.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import comb, prod
@@ -25,6 +26,8 @@ WHOLE_CELLS = 1 << 22  # of a table of all columns that is counted at once
 KEPT_CELLS = 1 << 23  # of tables that are kept for later questions: 64 MB
 MOST_PAIRS, MOST_OTHERS = 1 << 10, 1 << 8  # blocks that are counted ahead in one pass
 MOST_SETS = 1 << 16  # sets that are considered, to bound the planning
+WORDS = "\0words"  # where random words stand beside the numbers of rows that are fetched
+FETCHED = 1 << 20  # rows beyond the declared ones that are held before some are left out
 FEW = 4  # sets that are asked for one by one, so that each may grow
 
 
@@ -103,8 +106,24 @@ class StreamedRows:
     def numbers(self, columns: Names) -> Iterator[Floats]:
         """The numbers themselves, fetched once for as long as the same are asked for."""
         if self._fetched is None or self._fetched[0] != columns:
-            self._fetched = columns, joined(self._parts.read(columns, True), columns)
+            self._fetched = columns, self._fetch(columns)
         yield from stacked(self._fetched[1], columns)
+
+    def _fetch(self, columns: Names) -> Columns:
+        """No more rows than are declared, if a number is: what is over is left out at random, so
+        that it does not take memory either."""
+        most, parts = self._schema.rows, self._parts.read(columns, True)
+        if most is None:
+            return joined(parts, columns)
+        held: list[Columns] = []
+        rows = 0
+        for part in parts:
+            size = len(part[columns[0]])
+            held.append({**part, WORDS: np.frombuffer(os.urandom(8 * size), dtype=np.uint64)})
+            rows += size
+            if rows > 2 * most + FETCHED:
+                held, rows = [_fewer(held, most, columns)], most
+        return _fewer(held, most, columns)
 
     def _find(self, members: frozenset[str]) -> Block | None:
         """A table that was counted, and of which that of these columns is a margin."""
@@ -173,6 +192,13 @@ class StreamedRows:
 
     def _size(self, blocks: list[Names]) -> int:
         return sum(prod(self._shape(block)) for block in blocks)
+
+
+def _fewer(held: list[Columns], most: int, columns: Names) -> Columns:
+    """The rows with the smallest random words, in the order in which they came."""
+    whole = joined(held, (*columns, WORDS))
+    first = np.sort(np.argsort(whole[WORDS], kind="stable")[:most])
+    return {name: column[first] for name, column in whole.items()}
 
 
 def _shaped(totals: list[Integers], shapes: Sequence[tuple[int, ...]]) -> Iterator[Integers]:
