@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from privet.errors import KnowledgeError, SchemaError
 from privet.graph.knowledge import Knowledge
-from privet.schema.model import Adjacency, Column, Kind, Missing, Schema, equal_width
+from privet.schema.cuts import equal_width
+from privet.schema.model import Adjacency, Column, Kind, Missing, Schema
 from privet.schema.names import name_key
 
 EXAMPLE = """

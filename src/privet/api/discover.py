@@ -58,6 +58,7 @@ from privet.results.discovery import Discovery
 from privet.results.local_promise import of_reports
 from privet.results.saved import Saved, to_json
 from privet.results.words import words
+from privet.schema.cuts import fixed
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
 from privet.trust.session import LedgerLike, Session, cap_delta, without_privacy
@@ -170,6 +171,8 @@ def measure(
 ) -> Saved:
     """The half that reads the data and costs privacy; all that is public is checked before."""
     known = read_schema(schema)
+    if site is not None:  # sites that are combined must all cut alike
+        known = fixed(known)
     check_site(site, promised=private and not as_published)
     check_budget_options(epsilon, delta, private)
     if delta is None:

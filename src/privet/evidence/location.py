@@ -1,4 +1,4 @@
-"""Where numeric columns lie between their bounds, from noisy histograms."""
+"""Where numeric columns lie between their bounds, and how they spread, from noisy histograms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from privet.privacy.queries.moments import BINS, Locations
 from privet.schema.model import Schema
 
 NARROWEST = 0.3  # deviation, in bins, below which a histogram shows one full bin
-CENTRES, DEVIATIONS = 4 * BINS, 26  # of the normal laws that are tried
+CENTRES, DEVIATIONS = 128, 26  # of the normal laws that are tried
 MISFIT = 1 / 8  # of the rows: the variance of a count around a law that is only nearly normal
 ANYWHERE = 5.0  # columns that the even prior weighs as much as
 ROUNDS = 50  # in which the prior settles
@@ -27,14 +27,33 @@ def locate(release: Release, schema: Schema) -> tuple[Floats, Floats]:
     taken to lie within its bounds as the others do.
     """
     counts = release.values.reshape(-1, BINS).astype(float)
-    rows = max(float(counts.sum()) / len(counts), 1.0)  # each row is in one bin of every column
-    centre, deviation, shares = _normal_histograms()
-    fit = rows * (counts @ shares.T - rows * (shares**2).sum(axis=1) / 2)
-    fit /= release.variance + MISFIT * rows
-    posterior = _posterior(np.exp(fit - fit.max(axis=1, keepdims=True)))
+    posterior = _laws(counts, release.variance)
+    centre, deviation, _ = _normal_histograms(BINS)
     bounds = np.array([schema.column(name).bounds for name in release.asked(Locations).columns])
     width = (bounds[:, 1] - bounds[:, 0]) / BINS
     return bounds[:, 0] + posterior @ centre * width, posterior @ deviation * width
+
+
+def spread(counts: Floats, variance: float) -> Floats:
+    """The rows in each bin (columns x bins) without most of the noise: those of the normal laws
+    that fit, and what is left beside these as far as noise could not have made it (James and
+    Stein)."""
+    laws = _rows(counts) * (_laws(counts, variance) @ _normal_histograms(counts.shape[1])[2])
+    apart = counts - laws
+    far = np.maximum((apart**2).sum(axis=1, keepdims=True), 1e-12)
+    return np.asarray(laws + np.maximum(1 - counts.shape[1] * variance / far, 0.0) * apart)
+
+
+def _rows(counts: Floats) -> float:
+    return max(float(counts.sum()) / len(counts), 1.0)  # each row is in one bin of every column
+
+
+def _laws(counts: Floats, variance: float) -> Floats:
+    """How well each normal law fits each column, as probabilities."""
+    rows, shares = _rows(counts), _normal_histograms(counts.shape[1])[2]
+    fit = rows * (counts @ shares.T - rows * (shares**2).sum(axis=1) / 2)
+    fit /= variance + MISFIT * rows
+    return _posterior(np.exp(fit - fit.max(axis=1, keepdims=True)))
 
 
 def _posterior(likelihood: Floats) -> Floats:
@@ -50,11 +69,11 @@ def _posterior(likelihood: Floats) -> Floats:
     return np.asarray(posterior)
 
 
-@lru_cache(maxsize=1)
-def _normal_histograms() -> tuple[Floats, Floats, Floats]:
+@lru_cache(maxsize=2)
+def _normal_histograms(bins: int) -> tuple[Floats, Floats, Floats]:
     """Centres and deviations, in bins, of many normal laws, and the shares of their bins."""
-    centres = (np.arange(CENTRES) + 0.5) * BINS / CENTRES
-    deviations = np.geomspace(NARROWEST, BINS / 2, DEVIATIONS)
+    centres = (np.arange(CENTRES) + 0.5) * bins / CENTRES
+    deviations = np.geomspace(NARROWEST, bins / 2, DEVIATIONS)
     centre, deviation = (grid.ravel() for grid in np.meshgrid(centres, deviations))
-    below = ndtr((np.arange(1, BINS) - centre[:, None]) / deviation[:, None])
+    below = ndtr((np.arange(1, bins) - centre[:, None]) / deviation[:, None])
     return centre, deviation, np.diff(below, axis=1, prepend=0.0, append=1.0)

@@ -20,6 +20,7 @@ import numpy as np
 from privet.arrays import Bools, Floats, Indices, Integers
 from privet.errors import EvidenceError
 from privet.evidence import completion
+from privet.evidence.cuts import as_cut
 from privet.evidence.whole_table import interactions, is_whole
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import contrasts, design_inverse
@@ -97,6 +98,7 @@ class TableEvidence:
     ) -> TableEvidence:
         """From the components among the releases, and those in a table of all columns. Where rows
         were weighed, the others told only how, since they are about other rows."""
+        schema, releases = as_cut(schema, releases)
         white = [one for one in releases if isinstance(one.query, White)]
         if white:
             return reduce(TableEvidence._weighed, white, TableEvidence.empty(schema, names))

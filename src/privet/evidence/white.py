@@ -6,7 +6,7 @@ released shares, as if columns were independent, to foresee how many would be we
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -156,15 +156,20 @@ def contrast_worth(
     return [1 / (1 / rows + noise / (rows**2 * a * b)) for a, b in combinations(spreads, 2)]
 
 
-def released_shares(margins: TableEvidence) -> list[Floats]:
-    """Of the levels of all columns, from released margins; none is believed below its noise."""
+def released_shares(margins: TableEvidence, known: Mapping[str, Floats]) -> list[Floats]:
+    """Of the levels of all columns, those that are known and the others from released margins;
+    none is believed below its noise."""
     rows, out = max(float(margins.rows), 1.0), []
-    for column in range(len(margins.names)):
-        table = margins.tables(np.array([[column]]))[0]
-        variance = float(margins.layers[1].variances[column])
-        inverse = margins.inverses(np.array([column]))[0]
-        noise = float(np.sqrt(variance * (inverse[:, 1:] ** 2).sum(axis=1).max())) / rows
-        raised = np.maximum(table / rows, max(RAREST, DEVIATIONS * noise))
+    for column, name in enumerate(margins.names):
+        if name in known:
+            raised = np.maximum(known[name], RAREST)
+        else:
+            place = np.array([[column]])
+            variance = float(margins.blocks(place)[1][0])
+            inverse = margins.inverses(place[0])[0]
+            noise = float(np.sqrt(variance * (inverse[:, 1:] ** 2).sum(axis=1).max())) / rows
+            table = margins.tables(place)[0]
+            raised = np.maximum(table / rows, max(RAREST, DEVIATIONS * noise))
         out.append(np.asarray(raised / raised.sum()))
     return out
 

@@ -18,6 +18,7 @@ import numpy as np
 from privet.arrays import Floats
 from privet.evidence.copies import Guess, correlated, guesses
 from privet.evidence.counts import Counts
+from privet.evidence.cuts import as_cut
 from privet.evidence.moments import MomentEvidence
 from privet.evidence.plan import STRONG
 from privet.evidence.tables import TableEvidence
@@ -26,11 +27,14 @@ from privet.graph.graph import Graph
 from privet.methods.copies import copies_of
 from privet.methods.plan import plan
 from privet.methods.sources.source import by_site
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.cut import Cut
 from privet.privacy.queries.moments import BINS, Locations, Moments
-from privet.privacy.queries.tables import Components
+from privet.privacy.queries.tables import Components, Tables
 from privet.results.saved import Saved, kind
 from privet.schema.born import born_with
-from privet.schema.model import Column, Schema, equal_width
+from privet.schema.cuts import equal_width
+from privet.schema.model import Column, Schema
 
 VERSION = 1
 SURELY = 3.0  # deviations of noise
@@ -131,12 +135,13 @@ def to_json(found: Iterable[Diagnosis]) -> str:
 
 def _tables(saved: Saved, plain: bool = False) -> list[TableEvidence]:
     """Of each site; ``plain`` leaves out whatever was measured on weighed rows."""
+    schema, releases = as_cut(saved.schema, saved.releases)
     kept = [
         one
-        for one in saved.releases
-        if not plain or isinstance(one.query, Components) or is_whole(one, saved.schema)
+        for one in releases
+        if not plain or isinstance(one.query, Components) or is_whole(one, schema)
     ]
-    read = partial(TableEvidence.from_releases, saved.schema, saved.schema.names)
+    read = partial(TableEvidence.from_releases, schema, schema.names)
     return [read(part) for part in by_site(kept)]
 
 
@@ -148,9 +153,13 @@ def _margins(saved: Saved) -> Iterator[_Margin]:
                 release.query.columns, release.values.reshape(-1, BINS).astype(float), strict=True
             ):
                 yield _histogram(saved.schema.column(name), counts, noise)
+        elif isinstance(release.query, Cut) and isinstance(release.query.query, Tables):
+            yield from _told(release.query, release, saved.schema)
     sites = _tables(saved, plain=True)
     if all(1 in site.layers for site in sites):
-        for i, column in enumerate(saved.schema.columns):
+        for i, column in enumerate(as_cut(saved.schema, saved.releases)[0].columns):
+            if not all(site.measured(np.array([[i]])).all() for site in sites):
+                continue
             law = Counts.of(sites, np.array([[i]], dtype=np.intp))
             each = [law.deviations(level[None])[0] for level in np.eye(column.cardinality)]
             counts, noise = law.tables[0], np.array(each)
@@ -162,6 +171,17 @@ def _histogram(column: Column, counts: Floats, noise: Floats) -> _Margin:
     cuts = equal_width(*column.bounds, BINS)
     fine = Column(name=column.name, kind="numeric", bounds=column.bounds, cuts=cuts)
     return _Margin(column=fine, labels=fine.labels, counts=counts, noise=noise)
+
+
+def _told(query: Cut, release: Release, schema: Schema) -> Iterator[_Margin]:
+    """The histograms that have told where numbers are cut."""
+    fine, start = query.schema(schema), 0
+    for name, _ in query.cuts:
+        column = fine.column(name)
+        counts = release.values[start : start + column.cardinality].astype(float)
+        start += column.cardinality
+        noise = np.full(column.cardinality, release.variance**0.5)
+        yield _Margin(column=column, labels=column.labels, counts=counts, noise=noise)
 
 
 def _few_rows(saved: Saved) -> Iterator[Diagnosis]:
@@ -259,13 +279,14 @@ def _piles(margin: _Margin) -> Iterator[Diagnosis]:
 def with_shares(saved: Saved) -> Schema:
     """The schema, with the margins that were released as its guess of them: what a plan of this
     very run is made from."""
+    schema, _ = as_cut(saved.schema, saved.releases)
     known = {
         margin.column.name: tuple(np.maximum(margin.counts, margin.noise + 0.5).tolist())
         for margin in _margins(saved)
-        if len(margin.counts) == saved.schema.column(margin.column.name).cardinality
+        if len(margin.counts) == schema.column(margin.column.name).cardinality
     }
-    columns = (replace(c, shares=known.get(c.name, c.shares)) for c in saved.schema.columns)
-    return replace(saved.schema, columns=tuple(columns))
+    columns = (replace(c, shares=known.get(c.name, c.shares)) for c in schema.columns)
+    return replace(schema, columns=tuple(columns))
 
 
 def seen_by(saved: Saved) -> tuple[Schema, int] | None:
@@ -300,7 +321,7 @@ def about_rows(saved: Saved) -> int | None:
     """The public number of rows, or about the number that was released, to two digits."""
     if saved.schema.rows is not None:
         return saved.schema.rows
-    for release in saved.releases:
+    for release in as_cut(saved.schema, saved.releases)[1]:
         query = release.query
         if isinstance(query, Components) and query.sets == ((),):
             return rounded(float(release.values[0]))

@@ -21,6 +21,7 @@ from privet.graph.knowledge import Knowledge
 from privet.pairs.way import pair_of
 from privet.privacy.ledger.conversion import NAMES, Currency, budget_for, check_asked
 from privet.privacy.queries.base import Release
+from privet.privacy.queries.cut import Cut
 from privet.privacy.queries.tables import Components
 from privet.results import certificate as certificates
 from privet.results.joint_promise import joint_certificate
@@ -70,6 +71,8 @@ def combined(sent: Sequence[Sent], schema: Schema | None = None) -> Saved:
         _check_noise(each)
     _check_doubles(sent)
     _check_labels(sent)
+    for each in sent:
+        _check_cuts(each)
     joint = _schema(sent, schema)
     sites = [each.saved for each in sent]
     return Saved(
@@ -166,6 +169,15 @@ def _check_column(known: Column, found: Column, first: str, origin: str) -> None
 
 def _shown(value: object) -> str:
     return repr(list(value) if isinstance(value, tuple) else value)
+
+
+def _check_cuts(each: Sent) -> None:
+    if any(isinstance(release.query, Cut) for release in each.saved.releases):
+        raise EvidenceError(
+            f"{each.origin!r} has cut numbers where its own rows suggest it, so that its groups "
+            "are not those of other sites; let the site measure with --site, by which the cuts of "
+            "the schema stay"
+        )
 
 
 def _check_knowledge(sent: Sequence[Sent], schema: Schema | None) -> None:

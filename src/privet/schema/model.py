@@ -21,6 +21,7 @@ from typing import Any, Literal, get_args
 
 from privet.errors import SchemaError
 from privet.graph.knowledge import Knowledge
+from privet.schema.cuts import equal_width
 from privet.schema.names import clean_name, name_key
 from privet.schema.values import edge_texts, finite, guessed_shares, is_not_whole, level_text
 
@@ -48,9 +49,9 @@ class Adjacency(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column. Left out: `cuts` gives 4 bins of equal width, `missing` the declared value
-    that stands in the middle (numeric, ordinal) or first (categorical). `shares` is a guess of how
-    common each level is, which plans use and nothing else; so it makes no other column."""
+    """One column. Left out: `cuts` gives 4 bins of equal width, which are `free`: a method may cut
+    elsewhere. `missing` gives the declared value in the middle (numeric, ordinal) or the first.
+    `shares` is a guess of how common each level is, which plans use and nothing else."""
 
     name: str
     kind: Kind
@@ -60,6 +61,7 @@ class Column:
     missing: Missing = "value"
     missing_value: str | float | None = None
     shares: tuple[float, ...] = field(default=(), compare=False)
+    free: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -117,7 +119,9 @@ class Column:
             )
         self._set("bounds", (low, high))
         cuts = tuple(finite(self.name, "cut", cut) for cut in self.cuts)
-        cuts = cuts or equal_width(low, high, DEFAULT_BINS)
+        default = equal_width(low, high, DEFAULT_BINS)
+        self._set("free", not cuts or (self.free and cuts == default))
+        cuts = cuts or default
         edges = (low, *cuts, high)
         if any(a >= b for a, b in itertools.pairwise(edges)):
             raise SchemaError(
@@ -369,8 +373,3 @@ def did_you_mean(value: object, options: Iterable[str]) -> str:
     """`" (did you mean 'age'?)"`, or nothing when no option is near."""
     close = difflib.get_close_matches(str(value), list(options), n=3, cutoff=0.6)
     return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
-
-
-def equal_width(low: float, high: float, bins: int) -> tuple[float, ...]:
-    """The inner edges of `bins` bins of equal width."""
-    return tuple(low + (high - low) * i / bins for i in range(1, bins))

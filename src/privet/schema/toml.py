@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from privet.errors import SchemaError
 from privet.graph.knowledge import Knowledge
+from privet.schema.cuts import equal_width
 from privet.schema.model import (
     MOST_LEVELS,
     MOST_ROWS,
@@ -17,7 +18,6 @@ from privet.schema.model import (
     Schema,
     check_kind,
     did_you_mean,
-    equal_width,
 )
 
 if TYPE_CHECKING:
@@ -212,7 +212,9 @@ def _column_to_dict(column: Column) -> dict[str, Any]:
     else:
         bins = len(column.cuts) + 1
         body["bounds"] = list(column.bounds)
-        if column.cuts == equal_width(*column.bounds, bins):
+        if column.free:
+            pass  # nobody has declared any
+        elif column.cuts == equal_width(*column.bounds, bins):
             body["bins"] = bins
         else:
             body["cuts"] = list(column.cuts)

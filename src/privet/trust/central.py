@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from math import ceil, isqrt, sqrt
 from typing import Any
 
@@ -13,7 +14,9 @@ from privet.privacy.ledger.book import Run
 from privet.privacy.ledger.conversion import OF_PURE
 from privet.privacy.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
 from privet.privacy.queries.base import Conditional, Query, Release
+from privet.privacy.queries.cut import Cut
 from privet.privacy.vault import Vault
+from privet.schema.cuts import Cuts, cut
 from privet.schema.model import Schema
 
 GRID = 1 << 64  # prices are rounded down to this part of one
@@ -21,19 +24,27 @@ GRID = 1 << 64  # prices are rounded down to this part of one
 
 @dataclass(frozen=True, kw_only=True)
 class Central:
-    """Asks the vault, paying with shares of one run's budget, or of a ``part`` of it."""
+    """Asks the vault, paying with shares of one run's budget, or of a ``part`` of it. ``cuts`` are
+    those of free columns, if they were chosen."""
 
     vault: Vault
     run: Run | None
     part: Fraction = Fraction(1)
+    cuts: Cuts = ()
 
     @staticmethod
     def open(data: Any, schema: Schema, run: Run | None, part: Fraction = Fraction(1)) -> Central:
         return Central(vault=Vault(data, schema, run), run=run, part=part)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
-        return self.vault.schema
+        return cut(self.vault.schema, self.cuts)
+
+    def cut(self, cuts: Cuts) -> Central:
+        return replace(self, cuts=cuts)
+
+    def _asked(self, query: Query) -> Query:
+        return Cut(self.cuts, query) if self.cuts else query
 
     @property
     def private(self) -> bool:
@@ -49,15 +60,15 @@ class Central:
         if self.run is None:
             return self.exact(query)
         if self.pure:
-            return self.vault.release(query, Laplace(epsilon=self._budget * share))
-        return self.vault.release(query, Gaussian(rho=self._budget * share))
+            return self.vault.release(self._asked(query), Laplace(epsilon=self._budget * share))
+        return self.vault.release(self._asked(query), Gaussian(rho=self._budget * share))
 
     def releases(self, asked: Sequence[tuple[Query, Fraction]]) -> tuple[Release, ...]:
         return tuple(self.release(query, share) for query, share in asked)
 
     def laplace(self, query: Query, share: Fraction) -> Release:
         """The answer with Laplace noise, whatever the currency."""
-        return self.vault.release(query, Laplace(epsilon=self._epsilon(share)))
+        return self.vault.release(self._asked(query), Laplace(epsilon=self._epsilon(share)))
 
     def tested(self, question: Conditional, share: Fraction) -> tuple[Release, Release | None]:
         """A noisy distance and, if it is large enough, the answer: half of the share is for
@@ -89,7 +100,7 @@ class Central:
 
     def exact(self, query: Query) -> Release:
         """The answer itself; the vault refuses this when the run is private."""
-        return self.vault.release(query, Exact())
+        return self.vault.release(self._asked(query), Exact())
 
     @property
     def left(self) -> Fraction:

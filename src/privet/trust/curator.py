@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from privet.privacy.queries.base import Conditional, Query, Release
+from privet.schema.cuts import Cuts
 from privet.schema.model import Schema
 
 
@@ -65,6 +66,10 @@ class Curator(Protocol):
 
     def variance(self, query: Query, share: Fraction) -> float:
         """Of the noise on each number that ``release`` would give, nearly; 0 without privacy."""
+
+    def cut(self, cuts: Cuts) -> Curator:
+        """The same table, from now on with free columns cut at these places: its schema is another,
+        and what tables and components are asked for are those of merged bins."""
 
     def sample(self, rate: float) -> Curator:
         """The same table, from now on seen through a secret sample of about this share of rows."""

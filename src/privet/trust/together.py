@@ -21,8 +21,10 @@ from privet.errors import MethodError, StudyError
 from privet.privacy.laws import gaussian_variance
 from privet.privacy.mechanisms import GaussianShare
 from privet.privacy.queries.base import Conditional, Query, Release
+from privet.privacy.queries.cut import Cut
 from privet.privacy.together.lock import Lock
 from privet.privacy.together.wire import UNIT, Answer, Ask, Place, Question, Words
+from privet.schema.cuts import Cuts, cut
 from privet.schema.model import Schema
 
 Post = Callable[[Ask], Sequence[Answer]]
@@ -46,11 +48,17 @@ class Together:
     def __init__(self, lock: Lock, post: Post, *, place: Place) -> None:
         self.lock, self._post, self._place = lock, post, place
         self._stage, self._spent = 0, 0
+        self._cuts: Cuts = ()
         self.answers: list[Answer] = []
 
     @property
     def schema(self) -> Schema:
-        return self.lock.schema
+        return cut(self.lock.schema, self._cuts)
+
+    def cut(self, cuts: Cuts) -> Together:
+        """All sites cut alike: the places are told by sums over all of them."""
+        self._cuts = cuts
+        return self
 
     @property
     def left(self) -> Fraction:
@@ -70,7 +78,10 @@ class Together:
                 budget=self._place.budget,
             ),
             questions=tuple(
-                Question(query=query, price=int(share * self._place.budget))
+                Question(
+                    query=Cut(self._cuts, query) if self._cuts else query,
+                    price=int(share * self._place.budget),
+                )
                 for query, share in asked
             ),
         )
@@ -81,7 +92,7 @@ class Together:
         return tuple(self._released(ask, sums))
 
     def _released(self, ask: Ask, sums: Words) -> Iterator[Release]:
-        start, schema = 0, self.schema
+        start, schema = 0, self.lock.schema
         for question in ask.questions:
             query = question.query
             end = start + query.size(schema)

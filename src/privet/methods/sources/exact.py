@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 
 from privet.evidence.copies import guesses
+from privet.evidence.cuts import as_cut, chosen
 from privet.evidence.exact_tables import ExactTables
 from privet.evidence.tables import TableEvidence, table_replicas
 from privet.independence.exact_tables import MEASURED, ExactTableJudge
@@ -24,6 +25,7 @@ from privet.methods.search import Search, check_order, run
 from privet.methods.sources import moments, tables
 from privet.methods.sources.source import ALL_KINDS, TESTS_AND_SCORES, Measure, Source
 from privet.privacy.queries.base import Release
+from privet.privacy.queries.cut import Cut
 from privet.schema.model import Schema
 from privet.scores.families import Families
 from privet.scores.tables import bdeu, bic
@@ -67,10 +69,17 @@ def _measure(search: Search, curator: Curator, settings: Settings) -> tuple[Rele
     if not search.scored and not counts_needed(settings):
         return releases
     settings.on_step("counting tables", 0.4)
-    counted = ExactTables.from_releases(schema, (), curator.exact)
+    cuts = chosen(releases)
+    asked = curator.cut(cuts)
+    counted = ExactTables.from_releases(
+        asked.schema, (), lambda query: replace(asked.exact(query), query=query)
+    )
     basis = on_counts(schema, releases, counted, settings, search)
     run(search, basis, schema, settings)
-    return releases + counted.releases()
+    if not cuts:
+        return releases + counted.releases()
+    found = (replace(one, query=Cut(cuts, one.query)) for one in counted.releases())
+    return (*releases, *found)
 
 
 def on_counts(
@@ -106,7 +115,7 @@ def basis(
     if held == "moments":
         return moments.basis(schema, releases, settings, search)
     if held == "counts" or counts_needed(settings):
-        counted = ExactTables.from_releases(schema, releases)
+        counted = ExactTables.from_releases(*as_cut(schema, releases))
         return on_counts(schema, releases, counted, settings, search)
     return tables.basis(schema, releases, settings, search)
 

@@ -43,7 +43,7 @@ from privet.methods.copies import copies_of
 from privet.methods.method import USUAL_DELTA
 from privet.methods.options import Settings
 from privet.methods.search import Search
-from privet.methods.sources import white
+from privet.methods.sources import columns, white
 from privet.methods.sources.source import ALL_KINDS, TESTS_AND_SCORES, Source, by_site
 from privet.privacy.ledger.conversion import Number
 from privet.privacy.queries.base import Release
@@ -60,9 +60,7 @@ MOST_COLUMNS = 400
 MOST_LEVELS = 32
 # A Bayes factor may miss its bar by this factor and still earn the pair a second look.
 LENIENCE = 10.0
-# With Gaussian noise, columns come first: they tell which features the rest is measured in.
-MARGINS = Fraction(1, 20)
-# First half of what is left: pairs; second half: triples.
+# First half of what the columns leave: pairs; second half: triples.
 FIRST_SHARE = Fraction(1, 2)
 FEATURES = ("auto", "contrasts")
 
@@ -119,38 +117,36 @@ def _dearer(schema: Schema, order: int) -> str:
 
 
 def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
-    schema = curator.schema
+    first = columns.measure(curator, settings)
+    curator, margins, left = first.curator, first.releases, first.left
+    schema, size = curator.schema, len(curator.schema.columns)
     if curator.pure and whole_is_quieter(schema):
-        return measure_whole(curator, settings)
-    size, left = len(schema.columns), Fraction(1)
+        return margins + measure_whole(curator, settings, left)
+    if first.shares and settings.features == "auto":
+        found = white.measure(curator, settings, margins, first.shares, first.rows, _interesting)
+        if found is not None:
+            return found
     rows: list[tuple[int, ...]] = [] if schema.rows_are_public else [()]
-    margins: tuple[Release, ...] = ()
-    if curator.private and not curator.pure:
-        settings.on_step("measuring all columns", 0.0)
-        margins = _release(curator, [*rows, *combinations(range(size), 1)], MARGINS)
-        if settings.features == "auto":
-            found = white.measure(curator, settings, margins, _interesting)
-            if found is not None:
-                return found
-        left -= MARGINS
     settings.on_step("measuring all pairs", 0.1)
     small = [*rows, *combinations(range(size), 1), *combinations(range(size), 2)]
     releases = margins + _release(curator, small, left * FIRST_SHARE)
     settings.on_step("choosing triples", 0.2)
     wanted = _interesting(schema, releases)
-    if releases[0].variance == 0:  # without privacy nothing is gained by measuring twice
+    if releases[-1].variance == 0:  # without privacy nothing is gained by measuring twice
         wanted = [members for members in wanted if len(members) > 2]
     settings.on_step("measuring triples", 0.3)
     return releases + _release(curator, wanted, left * (1 - FIRST_SHARE))
 
 
-def measure_whole(curator: Curator, settings: Settings) -> tuple[Release, ...]:
+def measure_whole(
+    curator: Curator, settings: Settings, share: Fraction = Fraction(1)
+) -> tuple[Release, ...]:
     """The table of all columns, in which all interactions are."""
     settings.on_step("measuring the whole table", 0.0)
     query = Tables((curator.schema.names,))
     if not curator.private:
         return (curator.exact(query),)
-    return (curator.laplace(query, Fraction(1)),)
+    return (curator.laplace(query, share),)
 
 
 def delta(schema: Schema, epsilon: Number) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -26,6 +26,7 @@ from privet.privacy.engines.pick import Arrays, Pick, spread
 from privet.privacy.engines.source import UNREADABLE, Source
 from privet.privacy.engines.streamed import StreamedRows
 from privet.privacy.engines.work import Work, joined, sampled
+from privet.schema.cuts import cut, fine_cuts, free_columns
 from privet.schema.model import Column, Schema
 
 CHANGED = (
@@ -46,7 +47,13 @@ class Encoder:
     constant: Mapping[str, int] = field(default_factory=dict)
 
     def rows(self, source: Source) -> MemoryRows | StreamedRows:
-        """Every row, read when first asked for, and kept unless the table is a large one."""
+        """Every row, read when first asked for, and kept unless the table is a large one. Free
+        columns are read in fine bins, so that they can be cut anew without another rule."""
+        fine = replace(self, schema=cut(self.schema, fine_cuts(free_columns(self.schema))))
+        rows = fine._rows(source)
+        return rows if fine.schema == self.schema else rows.cut(self.schema)
+
+    def _rows(self, source: Source) -> MemoryRows | StreamedRows:
         elsewhere = source.parts(self)
         if elsewhere is not None:
             return StreamedRows(self.schema, elsewhere)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from privet.arrays import Floats, Integers, Weight
 from privet.errors import SchemaError
+from privet.privacy.engines.merge import merge_of, merged
 from privet.privacy.engines.work import BLOCK_ROWS, Add, add_counts, sampled, stacked
 from privet.schema.model import Schema
 
@@ -50,7 +51,8 @@ class Block:
 class MemoryRows:
     """The rows of one table, as codes and as real numbers, each loaded when first asked for.
 
-    A row that the missing policies drop is in neither; the order of rows means nothing.
+    A row that the missing policies drop is in neither; the order of rows means nothing. ``fine``
+    are the same rows in finer bins, where there are any: from these others can be merged.
     """
 
     def __init__(
@@ -59,8 +61,10 @@ class MemoryRows:
         load_codes: Callable[[], Codes],
         load_numbers: Callable[[], Numbers],
         weights: NDArray[np.uint8] | None = None,
+        fine: MemoryRows | None = None,
     ) -> None:
-        self._schema, self._weights = schema, weights
+        self._schema, self._weights, self._fine = schema, weights, fine
+        self._merged: MemoryRows | None = None
         self._load_codes = load_codes
         self._load_numbers = load_numbers
         self._numbers: Numbers | Codes | None = None
@@ -89,11 +93,25 @@ class MemoryRows:
         The operating system draws it when codes are first asked for. Numbers are read apart
         and perhaps in another order, so they would be another sample: there are none.
         """
+        if self._fine is not None:
+            return self._fine.sampled(keep).cut(self._schema)
 
         def codes() -> Codes:
             return sampled(self._codes, keep)
 
         return MemoryRows(self._schema, codes, no_numbers)
+
+    def cut(self, schema: Schema) -> MemoryRows:
+        """The same rows in merged bins; those that were asked for last are kept."""
+        if self._fine is not None:
+            return self._fine.cut(schema)
+        rows = self._merged  # another thread may put a new one in its place
+        if rows is None or rows._schema != schema:
+            merge = merge_of(self._schema, schema)
+            self._merged = rows = MemoryRows(
+                schema, lambda: merged(self._codes, merge), self._load_numbers, fine=self
+            )
+        return rows
 
     def weighed(self, columns: tuple[str, ...], weight: Weight) -> MemoryRows:
         parts = [

@@ -16,6 +16,7 @@ import numpy as np
 
 from privet.arrays import Floats, Integers, Weight
 from privet.privacy.engines.memory import Block, MemoryRows, grown, no_numbers, plan
+from privet.privacy.engines.merge import MergedParts, merge_of
 from privet.privacy.engines.work import Add, Columns, Parts, Sum, Tally, joined, stacked
 from privet.schema.model import Schema
 
@@ -32,12 +33,19 @@ FEW = 4  # sets that are asked for one by one, so that each may grow
 
 class StreamedRows:
     """The rows of a table in parts. Nothing is kept but tables, and numbers for those few
-    questions that need the rows themselves."""
+    questions that need the rows themselves. ``fine`` are the same rows in finer bins, where there
+    are any: from these others can be merged."""
 
     def __init__(
-        self, schema: Schema, parts: Parts, weighed: Names = (), weight: Weight | None = None
+        self,
+        schema: Schema,
+        parts: Parts,
+        weighed: Names = (),
+        weight: Weight | None = None,
+        fine: StreamedRows | None = None,
     ) -> None:
-        self._schema, self._parts = schema, parts
+        self._schema, self._parts, self._fine = schema, parts, fine
+        self._merged: StreamedRows | None = None
         self._weighed, self._weight = weighed, weight
         self._known: dict[frozenset[str], Block] = {}
         self._blocks: list[Block] = []
@@ -53,10 +61,23 @@ class StreamedRows:
 
     def sampled(self, keep: int) -> MemoryRows:
         """A secret sample, drawn in one pass and kept: another pass would draw another one."""
+        if self._fine is not None:
+            return self._fine.sampled(keep).cut(self._schema)
         names = self._schema.names
         return MemoryRows(
             self._schema, lambda: joined(self._parts.read(names, False, keep), names), no_numbers
         )
+
+    def cut(self, schema: Schema) -> StreamedRows:
+        """The same rows in merged bins, which are merged where the row is; what was counted of
+        those that were asked for last is kept."""
+        if self._fine is not None:
+            return self._fine.cut(schema)
+        rows = self._merged  # another thread may put a new one in its place
+        if rows is None or rows._schema != schema:
+            parts = MergedParts(self._parts, merge_of(self._schema, schema))
+            self._merged = rows = StreamedRows(schema, parts, fine=self)
+        return rows
 
     def weighed(self, columns: Names, weight: Weight) -> StreamedRows:
         """The same rows, each with its weight, which is found anew where the row is."""

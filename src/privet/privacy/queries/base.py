@@ -45,6 +45,10 @@ class Rows(Protocol):
         """The same rows for tables, in which each counts as often as its weight says. It is a
         function of the row's own codes in these columns."""
 
+    def cut(self, schema: Schema) -> Rows:
+        """The same rows for tables, encoded by a schema that differs from that of the vault in
+        where free columns are cut, and in nothing else."""
+
 
 class Query(Protocol):
     """A question with integer sensitivities that follow from the schema alone.

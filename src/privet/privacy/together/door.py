@@ -28,7 +28,7 @@ from privet.files.scratch import held
 from privet.privacy.ledger import studies
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.mechanisms import GaussianShare
-from privet.privacy.queries import moments, tables, white
+from privet.privacy.queries import cut, moments, tables, white
 from privet.privacy.queries.codec import encoded
 from privet.privacy.together import keys, policy, wire
 from privet.privacy.together.keys import SecretKeys
@@ -40,7 +40,14 @@ from privet.privacy.vault import Vault
 from privet.schema.model import Schema
 
 JOINED, CHARGED, DATA = "joined", "charged", "data.sha256"
-QUERIES = (tables.Components, tables.Tables, white.White, moments.Locations, moments.Moments)
+QUERIES = (
+    tables.Components,
+    tables.Tables,
+    white.White,
+    cut.Cut,
+    moments.Locations,
+    moments.Moments,
+)
 MOST_NUMBERS = 1 << 22  # of one answer: 32 MB, and a third more as text
 MOST_ANSWER = 1 << 26
 
