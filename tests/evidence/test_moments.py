@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.stats import binomtest, norm
 
+from privet.arrays import Floats, Integers
 from privet.errors import EvidenceError, MethodError
 from privet.evidence.location import locate
 from privet.evidence.moments import (
@@ -38,7 +38,6 @@ from privet.privacy.queries.moments import PAIR, SQUARE, Locations, Moments
 from privet.schema.model import Adjacency, Column, Schema
 from privet.trust.central import Central
 
-Floats = NDArray[np.float64]
 FALSE_ALARM = 1e-6
 NAMES = ("a", "b", "c", "d", "e", "f")
 QUICK = Settings(max_order=3, replicas=0)
@@ -74,8 +73,12 @@ class Simulated:
     rho: float
     rng: np.random.Generator
 
-    def numbers(self, columns: tuple[str, ...]) -> Iterator[Floats]:
-        yield self.rows
+    def total(
+        self, columns: tuple[str, ...], size: int, each: Callable[[Integers, Floats], None]
+    ) -> Integers:
+        total = np.zeros(size, dtype=np.int64)
+        each(total, self.rows)
+        return total
 
     def release(self, query: Any, share: Fraction) -> Release:
         query.check(self.schema)
