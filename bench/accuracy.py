@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument(
         "--networks", default="cancer,earthquake,survey,asia,sachs,child,insurance,alarm,hailfinder"
     )
-    parser.add_argument("--epsilons", default="0.1,0.5,1,inf")
+    parser.add_argument("--epsilons", default="0.1,0.3,1,inf")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--rows", default="100000")
     parser.add_argument("--processes", type=int, default=2)

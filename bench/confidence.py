@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from itertools import combinations, pairwise
+from pathlib import Path
 from typing import Any
 
 import blas  # noqa: F401
@@ -60,6 +61,46 @@ def _judged(
     return out
 
 
+def plot(records: list[tuple[Any, ...]], path: Path) -> None:
+    """The share of true edges and of true arrows against what was claimed."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "privet"  # the same numbers give the same file
+    from matplotlib import pyplot
+
+    figure, panels = pyplot.subplots(1, 2, figsize=(8, 4), sharey=True, layout="constrained")
+    for panel, what in zip(panels, ("edge", "arrow"), strict=True):
+        panel.plot([0, 1], [0, 1], color="#b9c4cf", linewidth=1)
+        for kind, colour in (("random", "#0067a5"), ("public", "#c8550e")):
+            found = binned([(c, t) for k, w, c, t in records if (k, w) == (kind, what)])
+            mean, share, error = (np.array([line[i] for line in found]) for i in (2, 3, 4))
+            panel.errorbar(
+                *(mean, share, error),
+                fmt="o-",
+                color=colour,
+                label=f"{kind} networks",
+                markersize=4,
+            )
+        panel.set(title=f"{what}s", xlabel="confidence", xlim=(0, 1.02), ylim=(0, 1.02))
+    panels[0].set_ylabel("share that is true")
+    panels[0].legend(loc="upper left", frameon=False)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def binned(mine: list[tuple[float, bool]]) -> list[tuple[float, float, float, float, float, int]]:
+    """From and to, mean confidence, share that is true with its standard error, and how many."""
+    confidence, true = np.array([c for c, _ in mine]), np.array([t for _, t in mine])
+    out = []
+    for low, high in pairwise(BINS):
+        held = (confidence > low) & (confidence <= high)
+        if held.any():
+            share = float(true[held].mean())
+            error = float(np.sqrt(share * (1 - share) / held.sum()))
+            out.append((low, high, float(confidence[held].mean()), share, error, int(held.sum())))
+    return out
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--networks", type=int, default=200)
@@ -73,21 +114,16 @@ def main() -> None:
     for kind in ("random", "public"):
         for what in ("edge", "arrow"):
             mine = [(c, t) for k, w, c, t in records if (k, w) == (kind, what)]
-            confidence = np.array([c for c, _ in mine])
-            true = np.array([t for _, t in mine])
-            for low, high in pairwise(BINS):
-                held = (confidence > low) & (confidence <= high)
-                if held.any():
-                    share, mean = true[held].mean(), f"{confidence[held].mean():.3f}"
-                    error = np.sqrt(share * (1 - share) / held.sum())
-                    shown = f"{share:.3f} ± {error:.3f}"
-                    rows.append([kind, what, f"{low:g}–{high:g}", mean, shown, held.sum()])
+            for low, high, mean, share, error, number in binned(mine):
+                shown = f"{share:.3f} ± {error:.3f}"
+                rows.append([kind, what, f"{low:g}–{high:g}", f"{mean:.3f}", shown, number])
         for what in ("separated", "undecided"):
             true = np.array([t for k, w, _, t in records if (k, w) == (kind, what)])
             error = np.sqrt(true.mean() * (1 - true.mean()) / len(true))
             shown = f"{true.mean():.3f} ± {error:.3f}"
             rows.append([kind, f"{what} pair", "", "", shown, len(true)])
     header = ["networks", "what", "confidence", "mean", "share true ± se", "number"]
+    plot(records, Path(__file__).parent.parent / "docs" / "calibration.svg")
     write("confidence", "Confidence against truth", markdown(header, rows), None)
 
 
