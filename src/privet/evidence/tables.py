@@ -283,12 +283,20 @@ class TableEvidence:
     def inverses(self, columns: Indices) -> Floats:
         """The inverse designs of columns of one kind, which turn (total, component) into counts:
         one that serves all, or one for each (for a stack, of each replica)."""
+        return self.repeated(self.designs(columns))
+
+    def repeated(self, each: Floats) -> Floats:
+        """What is the same in all replicas of a stack, once for each of them."""
+        shared = not self.replicas or len(each) == 1
+        return each if shared else np.tile(each, (self.replicas[0], *[1] * (each.ndim - 1)))
+
+    def designs(self, columns: Indices) -> Floats:
+        """The same, without a copy for each replica."""
         if self.features is None:
             first = int(columns[0])
             return design_inverse(self.cardinalities[first], self.ordered[first])[None]
         k = self.cardinalities[int(columns[0])]
-        each = self._white_inverses[columns, :k, :k]
-        return np.tile(each, (self.replicas[0], 1, 1)) if self.replicas else each
+        return self._white_inverses[columns, :k, :k]
 
     @cached_property
     def _white_inverses(self) -> Floats:

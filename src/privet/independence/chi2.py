@@ -295,7 +295,7 @@ def _full_terms(evidence: TableEvidence, questions: Indices) -> Terms:
     table = first @ flat.transpose(0, 3, 1, 2) @ second.transpose(0, 1, 3, 2)
     d = (table - strata.products())[:, :, :-1, :-1]
     tests, k, m = len(d), d.shape[1], d.shape[2] * d.shape[3]
-    both = shared_noise(factors, variances)((0, 1))
+    both = shared_noise(evidence, factors, variances)((0, 1))
     # axes: test, stratum, numbers of x and of y, the other stratum, its numbers of x and of y
     xx = x.within[:, None, :, None, None, :, None]
     yy = y.within[:, None, None, :, None, None, :]

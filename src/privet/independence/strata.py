@@ -23,7 +23,7 @@ def strata_design(
 ) -> tuple[Floats, list[tuple[tuple[int, ...], Floats]]]:
     """Inverse designs of Z as one axis, and for each subset of Z the covariance of two strata
     that unit noise in its component makes; for each question, or once for all."""
-    inverses = [evidence.inverses(column) for column in given.T]
+    inverses = [evidence.designs(column) for column in given.T]
     factors = []
     for order in range(len(inverses) + 1):
         for subset in combinations(range(len(inverses)), order):
@@ -34,7 +34,7 @@ def strata_design(
                 for i, b in enumerate(inverses)
             ]
             factors.append((subset, _kron(parts)))
-    return _kron(inverses), factors
+    return evidence.repeated(_kron(inverses)), factors
 
 
 def _kron(stacks: list[Floats]) -> Floats:
@@ -48,17 +48,19 @@ def kronecker(a: Floats, b: Floats) -> Floats:
 
 
 def shared_noise(
-    factors: list[tuple[tuple[int, ...], Floats]], variances: Variances
+    evidence: TableEvidence, factors: list[tuple[tuple[int, ...], Floats]], variances: Variances
 ) -> Callable[[tuple[int, ...]], Floats]:
-    """Noise covariance of two strata, for components that hold ``which`` of x and y (0 and 1)."""
+    """Noise covariance of two strata, for components that hold ``which`` of x and y (0 and 1);
+    replicas have the same."""
+    questions = len(variances[()]) // max(int(np.prod(evidence.replicas)), 1)
 
     def covariance(which: tuple[int, ...]) -> Floats:
         out: Floats = np.zeros(())
         for subset, factor in factors:
-            variance = variances[which + tuple(i + 2 for i in subset)]
+            variance = variances[which + tuple(i + 2 for i in subset)][:questions]
             term: Floats = variance[:, None, None] * factor
             out = out + term
-        return out
+        return np.tile(out, (len(variances[()]) // questions, 1, 1))
 
     return covariance
 
@@ -94,7 +96,7 @@ class Strata:
     ) -> Strata:
         """From the coefficients of the questions, of which those with x and y are not used."""
         z_inverse, factors = strata_design(evidence, questions[:, 2:])
-        shared = shared_noise(factors, variances)
+        shared = shared_noise(evidence, factors, variances)
         flats = [
             each.reshape(*each.shape[:2], -1) @ z_inverse.transpose(0, 2, 1)
             for each in (coefficients[:, :, 0], coefficients[:, 0])
