@@ -87,9 +87,9 @@ def test_edges_below_a_confidence_are_left_out() -> None:
 
 
 def test_where_all_agree_the_evidence_tells_certain_from_stable() -> None:
-    doubts = {frozenset("ab"): 0.5, frozenset("bc"): 30.0}
+    doubts = {frozenset("ab"): 0.5, frozenset("bc"): 1e5}
     stable, certain = with_confidence(OTHER, [OTHER] * 20, doubts).edges
-    assert 0.98 < stable.confidence < 0.99 < certain.confidence  # type: ignore[operator]
+    assert 0.94 < stable.confidence < 0.96 < certain.confidence  # type: ignore[operator]
     assert certain.confidence == 0.999
     torn = with_confidence(OTHER, [OTHER] * 19 + [CHAIN, Graph("cpdag", CHAIN.nodes)], doubts)
     assert all(e.confidence < 0.96 for e in torn.edges)  # type: ignore[operator]

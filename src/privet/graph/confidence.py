@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import exp
 
 from privet.graph.graph import SYMMETRIC, Edge, Graph
 
 # Marks that say nothing about direction: there is nothing to be sure of.
 OPEN_MARKS = frozenset({"---", "o-o"})
 SUREST = 0.999  # nothing is surer, since the evidence may be about something else than we think
+# Of edges on which all replicas agree, so many are false where the evidence says little more, and
+# the fewer the more it says: a search errs in other ways than chance. [Random networks.]
+MERELY_STABLE, TELLING = 0.05, 100.0
 
 Pair = frozenset[str]
 
@@ -24,8 +26,8 @@ def with_confidence(
 
     The share is (k + 1/2) / (r + 1): r replicas in full agreement are no certainty. There the
     evidence itself tells a certain edge from a stable one: ``doubts`` are the lowest log odds of
-    each pair that any question gave, and these shrink what is left to 1. How often edges of each
-    confidence are true is measured in ``bench/confidence.py``.
+    each pair that any question gave. How often edges of each confidence are true is measured in
+    ``bench/confidence.py``.
     """
     if not replicas:
         return found
@@ -68,9 +70,10 @@ def _pair(edge: Edge) -> Pair:
 
 def _sure(pair: Pair, joined: Counter[Pair], replicas: int, doubts: Mapping[Pair, float]) -> float:
     share = _share(joined[pair], replicas)
-    if joined[pair] < replicas:
+    if joined[pair] < replicas or pair not in doubts:
         return share
-    return round(min(1 - (1 - share) * exp(-max(doubts.get(pair, 0.0), 0.0)), SUREST), 3)
+    doubt = MERELY_STABLE / (1 + max(doubts[pair], 0.0) / TELLING)
+    return round(min(1 - doubt, SUREST), 3)
 
 
 def _told(edge: Edge) -> tuple[str, frozenset[str], str]:
