@@ -109,6 +109,14 @@ def test_numbers_that_pile_up_at_a_bound(delta: float) -> None:
     assert "at its bound 0" in one.text and "'wage'" in one.text
 
 
+def test_a_column_is_spoken_of_once() -> None:
+    """Of numbers beside categories a histogram and, later, groups are released."""
+    town = Column(name="town", kind="categorical", levels=("north", "south"))
+    mixed = replace(numbers(wage=(0, 100)), columns=(town, *numbers(wage=(0, 100)).columns))
+    piles = [one for one in found(mixed).diagnostics if one.kind == "bound"]
+    assert [one.columns for one in piles] == [("wage",)]
+
+
 def test_bounds_that_are_much_too_wide() -> None:
     one = said(found(numbers(wage=(0.0, 100.0), height=(-1e5, 1e5)), private=False))
     assert one["constant"].columns == ("height",) and "too wide" in one["constant"].text

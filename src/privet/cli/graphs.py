@@ -64,26 +64,22 @@ def print_diagnostics(found: Discovery) -> None:
 
 def print_undecided(found: Discovery) -> None:
     """Pairs that are not in the graph though nothing rules an edge out, the likeliest first."""
-    open_ = sorted((a for a in found.absences if a.undecided), key=lambda a: -a.effect)
+    open_ = found.undecided
     if not open_:
         return
     made = table("cannot say", "", "given", "may be up to", "rows", "epsilon", right=("rows",))
     for a in open_[:UNDECIDED]:
-        need = (times(a.rows), times(a.epsilon))
-        rows(made, (*a.pair, ", ".join(a.given) or "nothing", f"{a.largest:.2f}", *need))
+        rows(made, (*a.pair, ", ".join(a.given) or "nothing", f"{a.largest:.2f}", *a.needs))
     out = console()
     out.print(made)
-    more = len(open_) - UNDECIDED
+    left = len(open_) - UNDECIDED
+    more = f" {left} more are in graph.json." if left > 0 else ""
     out.print(
         f"Of {'one pair' if len(open_) == 1 else f'{len(open_)} pairs'} the evidence cannot say "
-        "whether they are joined: no test had the power to. So many times the rows, or the "
-        "epsilon, would tell." + (f" {more} more are in graph.json." if more > 0 else ""),
+        "whether they are joined: no test rules a strong dependence out. So many times the rows, "
+        f"or the epsilon, would tell in 8 of 10 runs.{more}",
         soft_wrap=True,
     )
-
-
-def times(factor: float) -> str:
-    return "-" if factor == float("inf") else f"x {factor:.2g}"
 
 
 def print_edges(edges: Sequence[Edge], more: Sequence[str] = (), *, heading: str = "") -> None:

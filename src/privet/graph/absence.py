@@ -37,3 +37,8 @@ class Absence:
             f"cannot say whether {a} and {b} are joined{given}: up to {self.largest:.2f} may be "
             f"left; {' or '.join(more)} would tell"
         )
+
+    @property
+    def needs(self) -> tuple[str, str]:
+        """So many times the rows, or the epsilon; a dash where no budget is enough."""
+        return f"x {self.rows:.2g}", "-" if isinf(self.epsilon) else f"x {self.epsilon:.2g}"

@@ -146,6 +146,8 @@ def _tables(saved: Saved, plain: bool = False) -> list[TableEvidence]:
 
 
 def _margins(saved: Saved) -> Iterator[_Margin]:
+    """Of each column once: the finest that was released."""
+    told: set[str] = set()
     for release in saved.releases:
         if isinstance(release.query, Locations):
             noise = np.full(BINS, release.variance**0.5)
@@ -153,12 +155,14 @@ def _margins(saved: Saved) -> Iterator[_Margin]:
                 release.query.columns, release.values.reshape(-1, BINS).astype(float), strict=True
             ):
                 yield _histogram(saved.schema.column(name), counts, noise)
-        elif isinstance(release.query, Cut) and isinstance(release.query.query, Tables):
+        elif isinstance(release.query, Cut) and _tells_places(release.query):
             yield from _told(release.query, release, saved.schema)
+            told |= {name for name, _ in release.query.cuts}
     sites = _tables(saved, plain=True)
     if all(1 in site.layers for site in sites):
         for i, column in enumerate(as_cut(saved.schema, saved.releases)[0].columns):
-            if not all(site.measured(np.array([[i]])).all() for site in sites):
+            known = all(site.measured(np.array([[i]])).all() for site in sites)
+            if column.name in told or not known:
                 continue
             law = Counts.of(sites, np.array([[i]], dtype=np.intp))
             each = [law.deviations(level[None])[0] for level in np.eye(column.cardinality)]
@@ -171,6 +175,12 @@ def _histogram(column: Column, counts: Floats, noise: Floats) -> _Margin:
     cuts = equal_width(*column.bounds, BINS)
     fine = Column(name=column.name, kind="numeric", bounds=column.bounds, cuts=cuts)
     return _Margin(column=fine, labels=fine.labels, counts=counts, noise=noise)
+
+
+def _tells_places(query: Cut) -> bool:
+    """Whether each table is that of one number, in the order of its cuts."""
+    inner, cut = query.query, tuple((name,) for name, _ in query.cuts)
+    return isinstance(inner, Tables) and inner.sets == cut
 
 
 def _told(query: Cut, release: Release, schema: Schema) -> Iterator[_Margin]:

@@ -55,6 +55,11 @@ class Discovery:
         """Why two columns are joined, or not: effects, the tests that decided, confidence. Free."""
         return explain(self.evidence, self.graph, self.certificate["options"], a, b)
 
+    @property
+    def undecided(self) -> tuple[Absence, ...]:
+        """Pairs of which the evidence cannot say whether they are joined, the likeliest first."""
+        return tuple(sorted((a for a in self.absences if a.undecided), key=lambda a: -a.effect))
+
     def agreement(self) -> tuple[Agreement, ...]:
         """Each pair that some method joins, and how each method marks it."""
         return agreement({found.method: found.graph for found in (self, *self.others)})

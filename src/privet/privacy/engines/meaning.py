@@ -4,6 +4,7 @@ missing cell."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 
 from privet.schema.model import Column
@@ -50,3 +51,13 @@ def fill(column: Column) -> float:
         return float(column.missing_value or 0)
     low, high = column.bounds
     return low + (high - low) / 2
+
+
+def bin_sql(value: str, edges: Sequence[str], first: int = 0) -> str:
+    """The number of edges (literals, ascending) at or below a value, by halving; in any SQL."""
+    if not edges:
+        return str(first)
+    half = len(edges) // 2
+    below = bin_sql(value, edges[:half], first)
+    above = bin_sql(value, edges[half + 1 :], first + half + 1)
+    return f"CASE WHEN {value} < {edges[half]} THEN {below} ELSE {above} END"

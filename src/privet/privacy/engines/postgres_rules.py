@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from privet.privacy.engines.meaning import SPACES, fill, missing_code, spellings
+from privet.privacy.engines.meaning import SPACES, bin_sql, fill, missing_code, spellings
 from privet.schema.model import Column
 
 WHOLE = ("smallint", "integer", "bigint")
@@ -41,7 +41,7 @@ def code_sql(cell: str, column: Column) -> str:
     """The code of a column over its parsed cell."""
     if column.bounds is None:
         return f"coalesce({cell}, {missing_code(column)})"
-    found = _bin(cell, column.cuts, 0)
+    found = bin_sql(cell, [_real(cut) for cut in column.cuts])
     return f"CASE WHEN {cell} IS NULL THEN {missing_code(column)} ELSE {found} END"
 
 
@@ -140,16 +140,6 @@ def _case(cell: str, codes: dict[str, int], others: str = "NULL::integer") -> st
         return others
     whens = " ".join(f"WHEN {literal} THEN {code}" for literal, code in codes.items())
     return f"CASE {cell} {whens} ELSE {others} END"
-
-
-def _bin(value: str, cuts: tuple[float, ...], first: int) -> str:
-    """The number of cuts at or below a value, by halving."""
-    if not cuts:
-        return str(first)
-    half = len(cuts) // 2
-    below = _bin(value, cuts[:half], first)
-    above = _bin(value, cuts[half + 1 :], first + half + 1)
-    return f"CASE WHEN {value} < {_real(cuts[half])} THEN {below} ELSE {above} END"
 
 
 def _real(value: object) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from privet.privacy.engines.database import NUMBERS
-from privet.privacy.engines.meaning import SPACES, fill, missing_code, spellings
+from privet.privacy.engines.meaning import SPACES, bin_sql, fill, missing_code, spellings
 from privet.schema.model import Column
 
 FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
@@ -45,23 +45,14 @@ def real_sql(cell: str, column: Column) -> str:
 
 def _code(cell: str, column: Column) -> str:
     if column.bounds is not None:  # cuts lie inside the bounds, so clamping changes no code
-        return f"CASE WHEN {cell} IS NOT NULL THEN {_bin(cell, column.cuts, 0)} END"
+        code = bin_sql(cell, [_real(cut) for cut in column.cuts])
+        return f"CASE WHEN {cell} IS NOT NULL THEN {code} END"
     codes = list(spellings(column.levels).values())
     plain = len(column.levels)
     if len(codes) == plain:
         return cell
     others = " ".join(f"WHEN {place} THEN {codes[place]}" for place in range(plain, len(codes)))
     return f"CASE WHEN {cell} < {plain} THEN {cell} ELSE CASE {cell} {others} END END"
-
-
-def _bin(value: str, cuts: tuple[float, ...], first: int) -> str:
-    """The number of cuts at or below a value, by halving."""
-    if not cuts:
-        return str(first)
-    half = len(cuts) // 2
-    below = _bin(value, cuts[:half], first)
-    above = _bin(value, cuts[half + 1 :], first + half + 1)
-    return f"CASE WHEN {value} < {_real(cuts[half])} THEN {below} ELSE {above} END"
 
 
 def _parsed(name: str) -> str:

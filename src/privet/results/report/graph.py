@@ -84,7 +84,7 @@ def _edges(graph: Graph) -> str:
 
 def _undecided(found: Discovery) -> str:
     """Pairs of which the evidence cannot say whether they are joined, the likeliest first."""
-    open_ = sorted((a for a in found.absences if a.undecided), key=lambda a: -a.effect)
+    open_ = found.undecided
     if not open_:
         return ""
     lines = (
@@ -92,25 +92,19 @@ def _undecided(found: Discovery) -> str:
             " and ".join(map(safe, each.pair)),
             safe(", ".join(each.given) or "nothing"),
             f'<span class="number">{each.largest:.2f}</span>',
-            _times(each.rows),
-            _times(each.epsilon),
+            *(f'<span class="number">{need}</span>' for need in each.needs),
         )
         for each in open_[:MOST_UNDECIDED]
     )
     more = len(open_) - MOST_UNDECIDED
     return section(
         "Pairs that are undecided",
-        "<p>These are not in the graph, and are no proof of independence either: no test had the "
-        f"power to rule out a strong dependence ({STRONG:g} or more). So many times the rows, or "
+        "<p>These are not in the graph, and are no proof of independence either: no test "
+        f"rules out a strong dependence ({STRONG:g} or more). So many times the rows, or "
         "the epsilon, would do it in 8 of 10 runs, if there is none.</p>"
         + table(("pair", "given", "may be up to", "rows", "epsilon"), lines)
         + (f'<p class="soft">{more} more are in graph.json.</p>' if more > 0 else ""),
     )
-
-
-def _times(factor: float) -> str:
-    shown = "-" if factor == float("inf") else f"x {factor:.2g}"
-    return f'<span class="number">{shown}</span>'
 
 
 def _agreement(found: Discovery) -> str:
