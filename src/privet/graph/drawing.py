@@ -6,21 +6,17 @@ Colours are middling, so that the picture reads on a light and on a dark page.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
 
+from privet.graph.figure import FONT_SIZE, Curve, figure, text_width
 from privet.graph.formats.common import End, ends
 from privet.graph.graph import Edge, Graph
-from privet.graph.layout import BOX_HEIGHT, Arrow, Layout, Point, place
+from privet.graph.layout import BOX_HEIGHT, Arrow, Point
 
-FONT_SIZE = 13
 LABEL_SIZE = 9.5
 MARGIN = 18.0
 TITLE_HEIGHT = 32.0
-LONGEST_NAME = 28
 STYLE = (
     "text{font-family:system-ui,'Segoe UI','Helvetica Neue',Arial,sans-serif;"
     "text-anchor:middle;fill:#16324a}"
@@ -42,20 +38,17 @@ def svg(graph: Graph, title: str | None = None) -> str:
     """The picture. Thick dark edges are sure ones; a number on an edge is its confidence. A
     dashed edge leans: an arrow that too little speaks for. Faint dots join pairs that are
     undecided, if these are few."""
-    names = [_shown(node) for node in graph.nodes]
-    widths = [max(44.0, _text_width(name, FONT_SIZE) + 22) for name in names]
-    arrows = _downwards(graph)
-    layout = place(widths, list(arrows))
-    curves = _curves(layout, widths, arrows)
+    drawn = figure(graph)
+    layout, arrows, curves = drawn.layout, drawn.arrows, drawn.curves
     labels = _labels(curves, arrows)
     top = MARGIN + (TITLE_HEIGHT if title else 0.0)
-    width = max(layout.width, _text_width(title or "", 15) + 4) + 2 * MARGIN
+    width = max(layout.width, text_width(title or "", 15) + 4) + 2 * MARGIN
     height = layout.height + top + MARGIN
     body = _undecided(graph, layout.centres)
     body += [_edge(edge, curves[arrow], arrow, graph) for arrow, edge in arrows.items()]
     body += [
-        _node(node, name, layout.centres[i], widths[i])
-        for i, (node, name) in enumerate(zip(graph.nodes, names, strict=True))
+        _node(node, drawn.names[i], layout.centres[i], drawn.widths[i])
+        for i, node in enumerate(graph.nodes)
     ]
     heading = f'<text class="title" x="{MARGIN}" y="32">{_safe(title)}</text>' if title else ""
     return (
@@ -66,110 +59,7 @@ def svg(graph: Graph, title: str | None = None) -> str:
     )
 
 
-def _downwards(graph: Graph) -> dict[Arrow, Edge]:
-    """Every edge as (upper, lower) node; --> points down, o-> if it can, the rest as it comes."""
-    at = {name: i for i, name in enumerate(graph.nodes)}
-    above: dict[str, set[str]] = {node: set() for node in graph.nodes}
-    rather: dict[str, set[str]] = {node: set() for node in graph.nodes}
-    for edge in graph.edges:
-        if edge.mark in ("-->", "o->"):
-            (above if edge.mark == "-->" else rather)[edge.target].add(edge.source)
-    step: dict[str, int] = {}
-    left = list(graph.nodes)
-    while left:
-        ready = [node for node in left if above[node] <= step.keys()]
-        first = min(ready, key=lambda node: len(rather[node] - step.keys()))
-        step[first] = len(step)
-        left.remove(first)
-    pairs = {}
-    for edge in graph.edges:
-        upper, lower = sorted((edge.source, edge.target), key=step.__getitem__)
-        pairs[at[upper], at[lower]] = edge
-    return pairs
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Curve:
-    """Points from top to bottom, and at each the slope dx/dy."""
-
-    points: list[Point]
-    slopes: list[float]
-
-    def path(self, from_end: float, to_end: float) -> str:
-        """The SVG path, cut short by these lengths to leave room for the end marks."""
-        points = list(self.points)
-        points[0] = self.shifted(0, from_end)
-        points[-1] = self.shifted(-1, -to_end)
-        text = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
-        for i, ((x0, y0), (x1, y1)) in enumerate(pairwise(points)):
-            third = (y1 - y0) / 3
-            text += (
-                f"C{x0 + self.slopes[i] * third:.1f} {y0 + third:.1f} "
-                f"{x1 - self.slopes[i + 1] * third:.1f} {y1 - third:.1f} {x1:.1f} {y1:.1f}"
-            )
-        return text
-
-    def shifted(self, at: int, length: float, aside: float = 0.0) -> Point:
-        """The point, moved along the curve by a length (and aside by another)."""
-        (x, y), slope = self.points[at], self.slopes[at]
-        norm = (1 + slope * slope) ** 0.5
-        return x + (length * slope + aside) / norm, y + (length - aside * slope) / norm
-
-    def middle(self, share: float) -> Point:
-        """A point at this share of the height."""
-        y = self.points[0][1] + share * (self.points[-1][1] - self.points[0][1])
-        at = max(i for i, point in enumerate(self.points[:-1]) if point[1] <= y)
-        (x0, y0), (x1, y1) = self.points[at], self.points[at + 1]
-        t, h = (y - y0) / (y1 - y0), y1 - y0
-        bend = t * (1 - t) * h * ((1 - t) * self.slopes[at] - t * self.slopes[at + 1])
-        return x0 + (3 - 2 * t) * t * t * (x1 - x0) + bend, y
-
-
-def _curves(layout: Layout, widths: list[float], arrows: dict[Arrow, Edge]) -> dict[Arrow, _Curve]:
-    """Edges leave at the bottom of a box and enter at the top of another, side by side."""
-    leave = _ports(layout, widths, list(arrows), upper=True)
-    enter = _ports(layout, widths, list(arrows), upper=False)
-    curves = {}
-    for arrow in arrows:
-        points = [leave[arrow], *layout.bends[arrow], enter[arrow]]
-        curves[arrow] = _Curve(points=points, slopes=_slopes(points))
-    return curves
-
-
-def _ports(
-    layout: Layout, widths: list[float], arrows: list[Arrow], upper: bool
-) -> dict[Arrow, Point]:
-    """Where the edges touch the boxes at their upper (lower) ends, spread over the box."""
-    touching: dict[int, list[tuple[float, Arrow]]] = {}
-    for arrow in arrows:
-        node, other = arrow if upper else arrow[::-1]
-        path = layout.bends[arrow] or [layout.centres[other]]
-        towards = path[0] if upper else path[-1]
-        touching.setdefault(node, []).append((towards[0], arrow))
-    ports = {}
-    for node, there in touching.items():
-        x, y = layout.centres[node]
-        step = min(14.0, 0.75 * widths[node] / len(there))
-        for i, (_towards, arrow) in enumerate(sorted(there)):
-            shift = (i - (len(there) - 1) / 2) * step
-            ports[arrow] = (x + shift, y + (BOX_HEIGHT if upper else -BOX_HEIGHT) / 2)
-    return ports
-
-
-def _slopes(points: list[Point]) -> list[float]:
-    """Smooth through the bends; steep there, so that the curve keeps clear of the boxes."""
-    slopes = [_slope(points[0], points[1])]
-    for before, here, after in zip(points, points[1:], points[2:], strict=False):
-        turns = (here[0] - before[0]) * (after[0] - here[0]) <= 0
-        slopes.append(0.0 if turns else max(-0.7, min(0.7, _slope(before, after))))
-    return [*slopes, _slope(points[-2], points[-1])]
-
-
-def _slope(a: Point, b: Point) -> float:
-    return (b[0] - a[0]) / (b[1] - a[1])
-
-
-def _edge(edge: Edge, curve: _Curve, arrow: Arrow, graph: Graph) -> str:
+def _edge(edge: Edge, curve: Curve, arrow: Arrow, graph: Graph) -> str:
     at_source, at_target = ends(edge)
     downwards = graph.nodes[arrow[0]] == edge.source
     top, bottom = (at_source, at_target) if downwards else (at_target, at_source)
@@ -214,7 +104,7 @@ def _told(edge: Edge) -> str:
     return told
 
 
-def _mark(end: End, curve: _Curve, at: int, inwards: float, width: float) -> str:
+def _mark(end: End, curve: Curve, at: int, inwards: float, width: float) -> str:
     if end == "arrow":
         size = 9.0
         tip = curve.shifted(at, 0.0)
@@ -227,7 +117,7 @@ def _mark(end: End, curve: _Curve, at: int, inwards: float, width: float) -> str
     return ""
 
 
-def _labels(curves: dict[Arrow, _Curve], arrows: dict[Arrow, Edge]) -> list[str]:
+def _labels(curves: dict[Arrow, Curve], arrows: dict[Arrow, Edge]) -> list[str]:
     """The confidences, each on its edge where no other label stands if there is such a place."""
     taken: list[Point] = []
     labels = []
@@ -255,17 +145,6 @@ def _node(node: str, name: str, centre: Point, width: float) -> str:
     )
 
 
-def _shown(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
-
-
 def _safe(text: str) -> str:
     """The text for XML; characters that XML cannot hold become spaces."""
     return escape(_UNPRINTABLE.sub(" ", text))
-
-
-def _text_width(text: str, size: float) -> float:
-    """About the width of the text; there is no font to measure."""
-    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
-    large = sum(c.isupper() or c in "mwMW@%" for c in text)
-    return size * (0.54 * len(text) + 0.46 * wide + 0.14 * large)

@@ -11,14 +11,20 @@ from bisect import bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from random import Random
 
 import numpy as np
+
+from privet.arrays import Floats
 
 BOX_HEIGHT = 30.0
 LAYER_STEP = 92.0
 NODE_GAP = 28.0
 BEND_WIDTH = 4.0
-SWEEPS = 12
+SWEEPS = 8  # in vain, before an order is given up
+STARTS = 12
+WORK = 30_000  # boxes and bends in all sweeps: large pictures have fewer of these
+SETTLINGS = 12
 SHELF_RATIO = 1.6
 
 Point = tuple[float, float]
@@ -36,8 +42,13 @@ class Layout:
     height: float
 
 
-def place(widths: Sequence[float], arrows: Sequence[Arrow]) -> Layout:
-    """Lay out nodes of these widths; the arrows (upper, lower) must run in no circle."""
+def place(
+    widths: Sequence[float], arrows: Sequence[Arrow], tiers: Sequence[Sequence[int]] = ()
+) -> Layout:
+    """Lay out nodes of these widths; the arrows (upper, lower) must run in no circle, nor from a
+    tier to one before it. The nodes of a tier lie above those of the next."""
+    if tiers:
+        return _Part(list(range(len(widths))), widths, list(arrows), tiers).layout()
     parts = []
     for members in _components(len(widths), arrows):
         inside = [arrow for arrow in arrows if arrow[0] in members]
@@ -85,12 +96,18 @@ def _shelve(parts: list[Layout]) -> Layout:
 class _Part:
     """One connected part; nodes get new numbers 0, 1, …, and bend points follow them."""
 
-    def __init__(self, members: list[int], widths: Sequence[float], arrows: list[Arrow]) -> None:
+    def __init__(
+        self,
+        members: list[int],
+        widths: Sequence[float],
+        arrows: list[Arrow],
+        tiers: Sequence[Sequence[int]] = (),
+    ) -> None:
         self.members = members
         self.arrows = arrows
         at = {node: i for i, node in enumerate(members)}
         inside = [(at[a], at[b]) for a, b in arrows]
-        self.rank = _ranks(len(members), inside)
+        self.rank = _ranks(len(members), inside, tiers)
         self.width = [widths[node] for node in members]
         self.above: Neighbours = [[] for _ in members]
         self.below: Neighbours = [[] for _ in members]
@@ -111,16 +128,17 @@ class _Part:
         return chain
 
     def _first_order(self) -> list[list[int]]:
-        """Depth first from the first node, so that near nodes start near each other."""
+        """Depth first, so that near nodes start near each other."""
         layers: list[list[int]] = [[] for _ in range(max(self.rank) + 1)]
-        seen, todo = {0}, [0]
-        while todo:
-            node = todo.pop()
-            layers[self.rank[node]].append(node)
-            for other in reversed(self.above[node] + self.below[node]):
-                if other not in seen:
-                    seen.add(other)
-                    todo.append(other)
+        seen: set[int] = set()
+        for first in range(len(self.members)):
+            todo = [first]
+            while todo:
+                node = todo.pop()
+                if node not in seen:
+                    seen.add(node)
+                    layers[self.rank[node]].append(node)
+                    todo += reversed(self.above[node] + self.below[node])
         return layers
 
     def layout(self) -> Layout:
@@ -140,20 +158,50 @@ class _Part:
         )
 
     def _untangle(self) -> None:
-        """Sweep down and up, and keep the order with the fewest crossings."""
+        """Sweep down and up from several orders, and keep the one with the fewest crossings."""
         best, fewest = self.layers, self._crossings(self.layers)
-        layers = [list(layer) for layer in best]
-        for sweep in range(SWEEPS):
-            down = sweep % 2 == 0
-            for at in range(len(layers)) if down else reversed(range(len(layers))):
-                beside = at - 1 if down else at + 1
-                if 0 <= beside < len(layers):
-                    _sort(layers[at], layers[beside], self.above if down else self.below)
-            self._swap_neighbours(layers)
-            crossings = self._crossings(layers)
-            if crossings < fewest:
-                best, fewest = [list(layer) for layer in layers], crossings
+        left = max(2, WORK // len(self.rank))
+        for start in range(STARTS):
+            layers = self._start(start)
+            least, patience = self._crossings(layers), SWEEPS
+            while patience and fewest and left:
+                left -= 1
+                if patience > SWEEPS // 2:  # later ones sift alone
+                    self._order(layers, down=patience % 2 == 0)
+                for at in range(len(layers)):
+                    self._sift(layers, at)
+                crossings = self._crossings(layers)
+                patience = SWEEPS if crossings < least else patience - 1
+                least = min(least, crossings)
+                if crossings < fewest:
+                    best, fewest = [list(layer) for layer in layers], crossings
         self.layers = best
+
+    def _start(self, number: int) -> list[list[int]]:
+        """The first order, then shuffled ones, always the same."""
+        rng = Random(number)
+        return [rng.sample(layer, len(layer)) if number else list(layer) for layer in self.layers]
+
+    def _order(self, layers: list[list[int]], down: bool) -> None:
+        """Sweep once over the layers: each is ordered by the one beside it."""
+        near = self.above if down else self.below
+        for at in range(1, len(layers)) if down else reversed(range(len(layers) - 1)):
+            _sort(layers[at], layers[at - 1 if down else at + 1], near)
+
+    def _sift(self, layers: list[list[int]], at: int) -> None:
+        """Move each node of a layer to the place in it where it crosses least."""
+        layer = layers[at]
+        crossed = np.zeros((len(layer), len(layer)))
+        for beside, near in ((at - 1, self.above), (at + 1, self.below)):
+            if 0 <= beside < len(layers):
+                crossed += _crossed(layer, layers[beside], near)
+        order = list(range(len(layer)))
+        for node in range(len(layer)):
+            rest = [other for other in order if other != node]
+            steps = crossed[rest, node] - crossed[node, rest]
+            order = rest
+            order.insert(int(np.argmin(np.concatenate([[0.0], np.cumsum(steps)]))), node)
+        layers[at] = [layer[i] for i in order]
 
     def _crossings(self, layers: list[list[int]]) -> int:
         total = 0
@@ -167,23 +215,12 @@ class _Part:
                     insort(ends, end)
         return total
 
-    def _swap_neighbours(self, layers: list[list[int]]) -> None:
-        """Swap two that stand side by side wherever that takes crossings away."""
-        for at, layer in enumerate(layers):
-            up = {node: i for i, node in enumerate(layers[at - 1])} if at else {}
-            low = {n: i for i, n in enumerate(layers[at + 1])} if at + 1 < len(layers) else {}
-            for i in range(len(layer) - 1):
-                a, b = layer[i], layer[i + 1]
-                gain = _excess(self.above[a], self.above[b], up)
-                if gain + _excess(self.below[a], self.below[b], low) > 0:
-                    layer[i], layer[i + 1] = b, a
-
     def _coordinates(self) -> list[float]:
         """Each layer in turn goes as near to its neighbours as the order and widths allow."""
         x = [0.0] * len(self.rank)
         for layer in self.layers:
             self._settle(layer, [0.0] * len(layer), [1.0] * len(layer), x)
-        sides = [self.above, self.below] * SWEEPS
+        sides = [self.above, self.below] * SETTLINGS
         for side in sides:
             down = side is self.above
             for layer in self.layers if down else reversed(self.layers):
@@ -219,27 +256,36 @@ class _Part:
             x[node] = at + offset
 
 
-def _ranks(count: int, arrows: list[Arrow]) -> list[int]:
-    """The layers that make the edges shortest in sum, each arrow going down by at least one.
+def _ranks(count: int, arrows: list[Arrow], tiers: Sequence[Sequence[int]]) -> list[int]:
+    """The layers that make the edges shortest in sum, each arrow going down by at least one, and
+    each tier by at least one from the tier before it.
 
-    A linear programme whose corners are whole numbers [Gansner et al. 1993, section 2].
+    A linear programme whose corners are whole numbers [Gansner et al. 1993, section 2]. Between
+    two tiers there is a floor, below the one and above the other.
     """
-    if not arrows:
+    if not arrows and not tiers:
         return [0] * count
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
-    lengths = np.zeros((len(arrows), count))
-    for row, (a, b) in enumerate(arrows):
-        lengths[row, a], lengths[row, b] = -1.0, 1.0
+    floors = [
+        (node, floor) if tier == at else (floor, node)
+        for at, floor in enumerate(range(count, count + len(tiers) - 1))
+        for tier in (at, at + 1)
+        for node in tiers[tier]
+    ]
+    steps = [(a, b, 1.0) for a, b in arrows] + [(a, b, float(b >= count)) for a, b in floors]
+    falls = np.zeros((len(steps), count + max(len(tiers) - 1, 0)))
+    for row, (a, b, _) in enumerate(steps):
+        falls[row, a], falls[row, b] = -1.0, 1.0
     found = linprog(
-        lengths.sum(axis=0),
-        A_ub=csr_array(-lengths),
-        b_ub=-np.ones(len(arrows)),
-        bounds=(0, count),
+        falls[: len(arrows)].sum(axis=0) + 1e-3,
+        A_ub=csr_array(-falls),
+        b_ub=-np.array([least for _, _, least in steps]),
+        bounds=(0, falls.shape[1]),
         method="highs-ds",
     )
-    ranks = [round(rank) for rank in found.x]
+    ranks = [round(rank) for rank in found.x[:count]]
     return [rank - min(ranks) for rank in ranks]
 
 
@@ -256,10 +302,16 @@ def _sort(layer: list[int], beside: list[int], near: Neighbours) -> None:
     layer.sort(key=mean)
 
 
-def _excess(a_ends: list[int], b_ends: list[int], place: dict[int, int]) -> int:
-    """Crossings of a left of b minus crossings of b left of a."""
-    gaps = [place[a] - place[b] for a in a_ends for b in b_ends]
-    return sum((gap > 0) - (gap < 0) for gap in gaps)
+def _crossed(layer: list[int], beside: list[int], near: Neighbours) -> Floats:
+    """Crossings of the edges to the layer beside, for each pair (left, right) of a layer."""
+    place = {node: i for i, node in enumerate(beside)}
+    ends = np.zeros((len(layer), len(beside)))
+    for i, node in enumerate(layer):
+        for other in near[node]:
+            ends[i, place[other]] += 1
+    before = np.cumsum(ends, axis=1) - ends
+    found: Floats = ends @ before.T
+    return found
 
 
 def _increasing(wanted: list[float], weights: list[float]) -> list[float]:
