@@ -42,7 +42,7 @@ def drawn(levels: int, noise: float, effect: float) -> list[TableEvidence]:
 
 
 def covered(runs: list[TableEvidence], effect: float) -> int:
-    found = [_of_tables([TableJudge(run, 0.1)], (0, 1)) for run in runs]
+    found = [_of_tables([TableJudge(run, 0.1)], [(0, 1)])[0] for run in runs]
     return sum(low <= effect <= high for _, low, high in found)
 
 

@@ -6,10 +6,10 @@ Colours are middling, so that the picture reads on a light and on a dark page.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
-from privet.graph.figure import FONT_SIZE, Curve, figure, text_width
+from privet.graph.figure import FONT_SIZE, Curve, Figure, figure, text_width
 from privet.graph.formats.common import End, ends
 from privet.graph.graph import Edge, Graph
 from privet.graph.layout import BOX_HEIGHT, Arrow, Point
@@ -26,25 +26,30 @@ STYLE = (
     ".edge path{fill:none;stroke:#6f8296;stroke-linecap:round}"
     ".edge polygon{fill:#6f8296}"
     ".edge circle{fill:none;stroke:#6f8296}"
+    ".tier rect{fill:#8aa0b4;fill-opacity:.1}.tier text{font-size:10px;fill:#6f8296;"
+    "text-anchor:start}"
     ".undecided line{stroke:#b9c4cf;stroke-width:1;stroke-dasharray:1 4;stroke-linecap:round}"
     f".label text{{font-size:{LABEL_SIZE}px}}"
     ".label rect{fill:#e6eef5;fill-opacity:.9}"
 )
-MOST_UNDECIDED = 20  # pairs that are drawn; more would hide the graph
+FEW_UNDECIDED = 20  # pairs; more would hide the graph
+MOST_UNDECIDED = 300  # pairs that are drawn at all
+BAND = 38.0  # from the middle of a layer to the edge of its tier
 _UNPRINTABLE = re.compile("[^\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def svg(graph: Graph, title: str | None = None) -> str:
+def svg(graph: Graph, title: str | None = None, tiers: Sequence[Sequence[str]] = ()) -> str:
     """The picture. Thick dark edges are sure ones; a number on an edge is its confidence. A
     dashed edge leans: an arrow that too little speaks for. Faint dots join pairs that are
-    undecided, if these are few."""
-    drawn = figure(graph)
+    undecided; where these are many they are hidden, for a page to show on demand. Tiers lie on
+    bands, one above the other."""
+    drawn = figure(graph, tiers)
     layout, arrows, curves = drawn.layout, drawn.arrows, drawn.curves
     labels = _labels(curves, arrows)
     top = MARGIN + (TITLE_HEIGHT if title else 0.0)
     width = max(layout.width, text_width(title or "", 15) + 4) + 2 * MARGIN
     height = layout.height + top + MARGIN
-    body = _undecided(graph, layout.centres)
+    body = [*_bands(drawn), _undecided(graph, layout.centres)]
     body += [_edge(edge, curves[arrow], arrow, graph) for arrow, edge in arrows.items()]
     body += [
         _node(node, drawn.names[i], layout.centres[i], drawn.widths[i])
@@ -74,19 +79,35 @@ def _edge(edge: Edge, curve: Curve, arrow: Arrow, graph: Graph) -> str:
     )
 
 
-def _undecided(graph: Graph, centres: Mapping[int, Point]) -> list[str]:
+def _bands(drawn: Figure) -> list[str]:
+    """A strip behind each tier but for every second one, and its number."""
+    bands = []
+    for at, tier in enumerate(drawn.tiers):
+        rows = [drawn.layout.centres[node][1] for node in tier]
+        top, bottom = min(rows) - BAND, max(rows) + BAND
+        strip = (
+            f'<rect x="0" y="{top:.1f}" width="{drawn.layout.width:.1f}" '
+            f'height="{bottom - top:.1f}" rx="7"/>'
+        )
+        bands.append(
+            f'<g class="tier">{strip if at % 2 == 0 else ""}'
+            f'<text x="4" y="{top + 11:.1f}">tier {at + 1}</text></g>'
+        )
+    return bands
+
+
+def _undecided(graph: Graph, centres: Mapping[int, Point]) -> str:
     """Straight dotted lines behind all else: the layout is that of the edges."""
-    if len(graph.undecided) > MOST_UNDECIDED:
-        return []
     at = {name: i for i, name in enumerate(graph.nodes)}
     lines = []
-    for a, b in graph.undecided:
+    for a, b in graph.undecided[:MOST_UNDECIDED]:
         (x, y), (u, v) = centres[at[a]], centres[at[b]]
         lines.append(
             f'<g class="undecided"><title>{_safe(f"{a} ? {b}: cannot say")}</title>'
             f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{u:.1f}" y2="{v:.1f}"/></g>'
         )
-    return lines
+    hidden = ' display="none"' if len(graph.undecided) > FEW_UNDECIDED else ""
+    return f'<g class="doubts"{hidden}>' + "\n".join(lines) + "</g>" if lines else ""
 
 
 def _dashes(edge: Edge) -> str:

@@ -92,7 +92,7 @@ class Discovery:
         """The graph as SVG; a notebook shows it as a picture."""
         from privet.graph.drawing import svg
 
-        return Picture(svg(self.graph))
+        return Picture(svg(self.graph, tiers=self.evidence.schema.knowledge.tiers))
 
     def to_networkx(self) -> Any:
         from privet.graph.formats.files import to_networkx

@@ -8,7 +8,7 @@ both the noise of privacy and chance in the rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import combinations
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.arrays import Floats, Indices
+from privet.arrays import Indices
 from privet.errors import EvidenceError, SchemaError
 from privet.evidence.moments import MomentEvidence
 from privet.evidence.tables import TableEvidence
@@ -36,8 +36,9 @@ WIDE = 1.96  # deviations of a 95% interval
 LARGEST = 2  # columns given
 CERTAIN = 9  # digits of odds beyond which there is no doubt
 
-# The effect of a question (x, y, *Z), and its interval.
-Effect = Callable[[tuple[int, ...]], tuple[float, float, float]]
+Question = tuple[int, ...]  # (x, y, *Z)
+# The effects of questions, each with its interval.
+Effects = Callable[[Sequence[Question]], list[tuple[float, float, float]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,33 +89,48 @@ def explain(saved: Saved, graph: Graph, options: Mapping[str, Any], a: str, b: s
         saved.schema.column(name)  # a name that is not there is refused, with what was meant
     if a == b:
         raise SchemaError(f"both columns are {a!r}; name two different ones")
+    return explanations(saved, graph, options, [(a, b)])[0]
+
+
+def explanations(
+    saved: Saved, graph: Graph, options: Mapping[str, Any], pairs: Sequence[tuple[str, str]]
+) -> tuple[Explanation, ...]:
+    """About each of these pairs; the evidence is read once."""
     if graph.nodes != saved.schema.names:
         raise EvidenceError("the graph has other columns than the evidence; give both from one run")
-    what, judge, effect = _read(saved, float(options["alpha"]))
-    names = saved.schema.names
-    pair = names.index(a), names.index(b)
-    near = _neighbours(graph, a, b)
-    tests = []
-    for size in range(min(LARGEST, int(options["max_order"])) + 1):
-        asked = _closest(judge, pair, [names.index(name) for name in near], size)
-        if asked is not None:
-            question, margin = asked
-            value, low, high = effect(question)
-            bayes = (margin + log(1 / float(options["alpha"]))) / log(10)
-            given = tuple(names[i] for i in question[2:])
-            tests.append(
-                Answer(
-                    given=given,
-                    effect=value,
-                    low=low,
-                    high=high,
-                    log10_bayes=bayes,
-                    joins=margin >= 0,
-                )
+    what, judge, effects = _read(saved, float(options["alpha"]))
+    asked = _closest(judge, graph, pairs, min(LARGEST, int(options["max_order"])))
+    sized = effects([question for each in asked for question, _ in each])
+    made, bar = [], 1 / float(options["alpha"])
+    for pair, each in zip(pairs, asked, strict=True):
+        tests = [
+            Answer(
+                given=tuple(graph.nodes[i] for i in question[2:]),
+                effect=effect,
+                low=low,
+                high=high,
+                log10_bayes=(margin + log(bar)) / log(10),
+                joins=margin >= 0,
             )
+            for (question, margin), (effect, low, high) in zip(each, sized, strict=False)
+        ]
+        sized = sized[len(each) :]
+        made.append(_explanation(*pair, graph, what, tests, bar, saved.schema.knowledge))
+    return tuple(made)
+
+
+def _explanation(
+    a: str,
+    b: str,
+    graph: Graph,
+    what: str,
+    tests: Sequence[Answer],
+    bar: float,
+    knowledge: Knowledge,
+) -> Explanation:
     edge = graph.edge(a, b)
     open_ = {a, b} in [set(each) for each in graph.undecided]
-    text = _text(a, b, edge, what, tests, 1 / float(options["alpha"]), saved.schema.knowledge)
+    text = _text(a, b, edge, what, tests, bar, knowledge)
     doubt = ["A strong dependence is not ruled out, so the graph calls this pair undecided."]
     return Explanation(
         a=a,
@@ -128,29 +144,42 @@ def explain(saved: Saved, graph: Graph, options: Mapping[str, Any], a: str, b: s
     )
 
 
-def _neighbours(graph: Graph, a: str, b: str) -> list[str]:
-    """Of either, but for copies, which explain everything and nothing."""
-    near = set()
+def _closest(
+    judge: Judge, graph: Graph, pairs: Sequence[tuple[str, str]], most: int
+) -> list[list[tuple[Question, float]]]:
+    """For each pair and number of given columns, the question with neighbours of either that
+    speaks least for dependence, and by how much it does."""
+    near = _neighbours(graph)
+    at = {name: i for i, name in enumerate(graph.nodes)}
+    asked: dict[int, list[Question]] = {size: [] for size in range(most + 1)}
+    for a, b in pairs:
+        beside = [at[name] for name in graph.nodes if name in (near[a] | near[b]) - {a, b}]
+        for size, questions in asked.items():
+            questions += [(at[a], at[b], *given) for given in combinations(beside, size)]
+    found: dict[tuple[int, int], list[tuple[Question, float]]] = {}
+    for questions in asked.values():
+        margins = judge.margins(np.array(questions, dtype=np.intp)) if questions else np.zeros(0)
+        least: dict[tuple[int, int], tuple[Question, float]] = {}
+        for question, margin in zip(questions, map(float, margins), strict=True):
+            pair = question[0], question[1]
+            if np.isfinite(margin) and (pair not in least or margin < least[pair][1]):
+                least[pair] = question, margin
+        for pair, each in least.items():
+            found.setdefault(pair, []).append(each)
+    return [found.get((at[a], at[b]), []) for a, b in pairs]
+
+
+def _neighbours(graph: Graph) -> dict[str, set[str]]:
+    """Of each column, but for copies, which explain everything and nothing."""
+    near: dict[str, set[str]] = {name: set() for name in graph.nodes}
     for edge in graph.edges:
         if edge.origin != COPY:
-            for one, other in ((edge.source, edge.target), (edge.target, edge.source)):
-                near |= {other} if one in (a, b) else set()
-    return [name for name in graph.nodes if name in near - {a, b}]
+            near[edge.source].add(edge.target)
+            near[edge.target].add(edge.source)
+    return near
 
 
-def _closest(
-    judge: Judge, pair: tuple[int, int], near: Sequence[int], size: int
-) -> tuple[tuple[int, ...], float] | None:
-    """The question with so many of these columns given that speaks least for dependence."""
-    questions = [(*pair, *given) for given in combinations(near, size)]
-    if not questions:
-        return None
-    margins = judge.margins(np.array(questions, dtype=np.intp))
-    best = int(np.argmin(margins))
-    return (questions[best], float(margins[best])) if np.isfinite(margins[best]) else None
-
-
-def _read(saved: Saved, alpha: float) -> tuple[str, Judge, Effect]:
+def _read(saved: Saved, alpha: float) -> tuple[str, Judge, Effects]:
     held = {kind(release, saved.schema) for release in saved.releases}
     if "tables" in held:
         read = [
@@ -174,23 +203,34 @@ def _read(saved: Saved, alpha: float) -> tuple[str, Judge, Effect]:
     )
 
 
+def _by_size(questions: Sequence[Question]) -> Iterator[tuple[list[int], Indices]]:
+    """Questions with as many given columns together, and where they stand."""
+    for size in sorted(set(map(len, questions))):
+        at = [i for i, question in enumerate(questions) if len(question) == size]
+        yield at, np.array([questions[i] for i in at], dtype=np.intp)
+
+
 def _of_tables(
-    judges: Sequence[TableJudge], question: tuple[int, ...]
-) -> tuple[float, float, float]:
-    found = of_tables(judges, np.array([question], dtype=np.intp))
-    low, high = found.intervals()
-    return float(found.sizes()[0]), float(low[0]), float(high[0])
+    judges: Sequence[TableJudge], questions: Sequence[Question]
+) -> list[tuple[float, float, float]]:
+    effects = np.zeros((len(questions), 3))
+    for at, asked in _by_size(questions):
+        found = of_tables(judges, asked)
+        effects[at] = np.column_stack([found.sizes(), *found.intervals()])
+    return [(effect, low, high) for effect, low, high in effects.tolist()]
 
 
 def _of_moments(
-    sites: Sequence[MomentEvidence], question: tuple[int, ...]
-) -> tuple[float, float, float]:
-    asked: Indices = np.array([question], dtype=np.intp)
-    tested = [fisher_z(site, asked) for site in sites]
-    weights: Floats = np.array([1 / float(one.variance[0]) for one in tested])
-    z = float(weights @ [float(one.z[0]) for one in tested] / weights.sum())
-    wide = WIDE / float(np.sqrt(weights.sum()))
-    return float(np.tanh(z)), float(np.tanh(z - wide)), float(np.tanh(z + wide))
+    sites: Sequence[MomentEvidence], questions: Sequence[Question]
+) -> list[tuple[float, float, float]]:
+    effects = np.zeros((len(questions), 3))
+    for at, asked in _by_size(questions):
+        tested = [fisher_z(site, asked) for site in sites]
+        weights = np.array([1 / one.variance for one in tested])
+        z = (weights * np.array([one.z for one in tested])).sum(axis=0) / weights.sum(axis=0)
+        wide = WIDE / np.sqrt(weights.sum(axis=0))
+        effects[at] = np.tanh(np.column_stack([z, z - wide, z + wide]))
+    return [(effect, low, high) for effect, low, high in effects.tolist()]
 
 
 def _text(
