@@ -62,7 +62,7 @@ def theirs(graph: Graph) -> tuple[list[Floats], float]:
         for i, width in enumerate(made.widths)
     ]
     arrows = [f"{at[e.source]} -> {at[e.target]}" for e in graph.edges]
-    text = "; ".join(["node [shape=box, label=\"\", fixedsize=true]", *boxes, *arrows])
+    text = "; ".join(['node [shape=box, label="", fixedsize=true]', *boxes, *arrows])
     done = subprocess.run(
         ["dot", "-Tjson"], input=f"digraph {{{text}}}", capture_output=True, text=True, check=True
     )

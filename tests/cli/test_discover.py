@@ -149,7 +149,7 @@ def test_the_report_is_one_safe_file(home: Path, run: Run) -> None:
     assert result.code == 0, result.err
     assert "[red]" in result.out
     page = (home / "out" / "report.html").read_text()
-    assert "<script" not in page
+    assert page.count("<script") == 1 and "alert(1)</script>" not in page
     assert "Content-Security-Policy" in page and "default-src 'none'" in page
     links = set(re.findall(r"(?:https?:)?//[\w.]+", page))
     assert links <= {"http://www.w3.org"}, links  # the name space of SVG, which nothing fetches

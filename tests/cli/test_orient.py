@@ -116,7 +116,7 @@ def test_doubts_of_undecided_pairs_are_shown_too(home: Path, run: Run) -> None:
     doubts = re.escape(chance(pair["flipped"])) + " +" + re.escape(chance(pair["wrong"]))
     assert re.search(rf"age +\? +pressure( +-?\d\S*){{2}} +{doubts}", result.out), result.out
     page = (home / "out" / "report.html").read_text()
-    assert f">{html.escape(chance(pair['wrong']))}<" in page and "<th>wrong</th>" in page
+    assert f">{html.escape(chance(pair['wrong']))}<" in page and ">wrong</th>" in page
     assert 'score of <span class="mark">--&gt;</span>' in page
 
 
@@ -157,7 +157,8 @@ def test_the_report_is_one_safe_file(home: Path, run: Run) -> None:
     assert result.code == 0, result.err
     assert "[red]" in result.out
     page = (home / "out" / "report.html").read_text()
-    assert "<script" not in page and "Content-Security-Policy" in page
+    assert page.count("<script") == 1 and "alert(1)</script>" not in page
+    assert "Content-Security-Policy" in page
     assert not re.search(r"(src|href)\s*=", page)
 
 

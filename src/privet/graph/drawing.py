@@ -6,7 +6,7 @@ Colours are middling, so that the picture reads on a light and on a dark page.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from privet.graph.figure import FONT_SIZE, Curve, Figure, figure, text_width
@@ -34,6 +34,7 @@ STYLE = (
 )
 FEW_UNDECIDED = 20  # pairs; more would hide the graph
 MOST_UNDECIDED = 300  # pairs that are drawn at all
+SPOTS = sorted((i / 40 for i in range(6, 35)), key=lambda share: abs(share - 0.5))
 BAND = 38.0  # from the middle of a layer to the edge of its tier
 _UNPRINTABLE = re.compile("[^\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -45,7 +46,7 @@ def svg(graph: Graph, title: str | None = None, tiers: Sequence[Sequence[str]] =
     bands, one above the other."""
     drawn = figure(graph, tiers)
     layout, arrows, curves = drawn.layout, drawn.arrows, drawn.curves
-    labels = _labels(curves, arrows)
+    labels = _labels(drawn)
     top = MARGIN + (TITLE_HEIGHT if title else 0.0)
     width = max(layout.width, text_width(title or "", 15) + 4) + 2 * MARGIN
     height = layout.height + top + MARGIN
@@ -138,22 +139,28 @@ def _mark(end: End, curve: Curve, at: int, inwards: float, width: float) -> str:
     return ""
 
 
-def _labels(curves: dict[Arrow, Curve], arrows: dict[Arrow, Edge]) -> list[str]:
-    """The confidences, each on its edge where no other label stands if there is such a place."""
-    taken: list[Point] = []
+def _labels(drawn: Figure) -> list[str]:
+    """The confidences, each on its edge as near to its middle as nothing else stands; where there
+    is no such place, none."""
     labels = []
-    for arrow, edge in arrows.items():
+    taken = [(x, y, w / 2, BOX_HEIGHT / 2) for (x, y), w in _boxes(drawn)]
+    for at, (arrow, edge) in enumerate(drawn.arrows.items()):
         if edge.confidence is None:
             continue
-        spots = [curves[arrow].middle(share) for share in (0.5, 0.38, 0.62, 0.28, 0.72)]
-        free = [s for s in spots if all(abs(s[0] - x) > 27 or abs(s[1] - y) > 13 for x, y in taken)]
-        x, y = (free or spots)[0]
-        taken.append((x, y))
-        labels.append(
-            f'<g class="label"><rect x="{x - 12.5:.1f}" y="{y - 6.5:.1f}" width="25" height="13" '
-            f'rx="6"/><text x="{x:.1f}" y="{y + 3.3:.1f}">{edge.confidence:.2f}</text></g>'
-        )
+        for x, y in map(drawn.curves[arrow].middle, SPOTS):
+            if all(abs(x - u) >= w + 13 or abs(y - v) >= h + 7 for u, v, w, h in taken):
+                taken.append((x, y, 13.0, 7.0))
+                labels.append(
+                    f'<g class="label" data-at="{at}"><rect x="{x - 12.5:.1f}" y="{y - 6.5:.1f}" '
+                    f'width="25" height="13" rx="6"/><text x="{x:.1f}" y="{y + 3.3:.1f}">'
+                    f"{edge.confidence:.2f}</text></g>"
+                )
+                break
     return labels
+
+
+def _boxes(drawn: Figure) -> Iterable[tuple[Point, float]]:
+    return ((drawn.layout.centres[i], width) for i, width in enumerate(drawn.widths))
 
 
 def _node(node: str, name: str, centre: Point, width: float) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from privet.errors import PrivetError
-from privet.graph.graph import Edge, Graph
+from privet.evidence.plan import Plan
 from privet.independence.effects import STRONG
 from privet.methods.plan import plan
 from privet.results.diagnostics import rounded, seen_by
+from privet.results.explanation import Explanation
+from privet.results.report.edges import edges, explained, picture
 from privet.results.report.page import badge, page, paragraphs, promise, safe, section, table
 from privet.results.saved import Saved
 
@@ -17,30 +21,24 @@ if TYPE_CHECKING:
     from privet.results.discovery import Discovery
 
 MOST_UNDECIDED = 60  # pairs that the page lists
-READING = {
-    "-->": "the first causes the second",
-    "---": "one causes the other, and these data cannot tell which",
-    "<->": "neither causes the other; something unseen causes both",
-    "o->": "the second does not cause the first",
-    "o-o": "joined, and the data do not tell how",
-    "o--": "joined, and the second may cause the first",
-}
 
 
 def report(found: Discovery) -> str:
     """The page as HTML text."""
-    name = found.certificate["schema"]
+    name, told = found.certificate["schema"], explained(found)
     parts = [
         f"<h1>Causal graph of {safe(name)}</h1>{badge(found.certificate)}",
         _columns(found),
-        section("The graph", str(found.plot()) + _reading(found.graph)),
-        section("How sure each edge is", _edges(found.graph) + paragraphs(found.notes)),
+        picture(found.graph, found.plot(), len(found.graph.undecided)),
+        section("How sure each edge is", edges(found.graph, told) + paragraphs(found.notes)),
         _undecided(found),
         _agreement(found),
         _sites(found),
         section("What is promised", promise(found.certificate)),
-        _plan(found.evidence, found.certificate),
+        _ledger(found.certificate),
+        _plan(found, told),
         section("How it was made", _made(found)),
+        section("How to cite it", _cite(found)),
     ]
     return page(name, parts)
 
@@ -51,35 +49,6 @@ def _columns(found: Discovery) -> str:
         return ""
     lines = ((safe(one.kind), safe(one.text)) for one in found.diagnostics)
     return section("Look at these columns first", table(("what", "why"), lines))
-
-
-def _reading(graph: Graph) -> str:
-    marks = [mark for mark in READING if any(edge.mark == mark for edge in graph.edges)]
-    lines = "; ".join(f'<span class="mark">{safe(m)}</span> {READING[m]}' for m in marks)
-    missing = (
-        "columns that matter may be missing, but"
-        if graph.kind == "pag"
-        else "no column that matters is missing, and"
-    )
-    return (
-        f'<p class="soft">{lines}. Causes are claimed under the usual assumptions of such a '
-        f"search: {missing} no effects cancel each other out.</p>"
-        if marks
-        else '<p class="soft">No edge stands out of the noise. That is no proof of independence: '
-        "see what could have been seen.</p>"
-    )
-
-
-def _edges(graph: Graph) -> str:
-    if not graph.edges:
-        return "<p>There are no edges.</p>"
-    edges = sorted(graph.edges, key=lambda edge: -(edge.confidence or 0.0))
-    return table(("edge", "confidence", "confidence of its arrow"), map(_edge, edges)) + (
-        '<p class="soft">Confidence is the share of redrawn evidence in which the edge (or its '
-        "arrow) is found again; where all agree, the odds of the evidence itself. An arrow that "
-        "too few of them draw is a line, and the name is where it leans: the two columns are "
-        "joined, but which causes which is a guess.</p>"
-    )
 
 
 def _undecided(found: Discovery) -> str:
@@ -149,33 +118,38 @@ def _sites(found: Discovery) -> str:
     )
 
 
-def _edge(edge: Edge) -> tuple[str, str, str]:
-    mark = f'<span class="mark">{safe(edge.mark)}</span>'
-    told = edge.origin in ("pairs", "differences", "copy")  # by more than the search
-    said = "a copy" if edge.origin == "copy" else f"from {edge.origin}"
-    origin = f' <span class="soft">{said}</span>' if told else ""
-    lean = "" if edge.lean is None else f' <span class="soft">{safe(edge.lean)}</span>'
-    return (
-        f"{safe(edge.source)} {mark} {safe(edge.target)}{origin}",
-        _bar(edge.confidence),
-        _bar(edge.arrow_confidence) + lean,
+def _ledger(certificate: Mapping[str, Any]) -> str:
+    """What the run has left of the budget of its people."""
+    kept = certificate.get("ledger")
+    if not kept or not kept["durable"]:
+        return ""
+    spent = certificate["spent"]
+    left = kept.get("left_epsilon")
+    lines = [
+        ("promised by this run", certificate["epsilon"], certificate["delta"]),
+        ("spent by it", spent["epsilon"], certificate["delta"]),
+        ("allowed to all runs on these people", kept["cap_epsilon"], kept["cap_delta"]),
+        *([] if left is None else [("left when this run ended", left, kept["cap_delta"])]),
+    ]
+    cells = (
+        (what, f'<span class="number">{eps:.6g}</span>', f'<span class="number">{d:g}</span>')
+        for what, eps, d in lines
+    )
+    return section(
+        "The ledger",
+        table(("", "epsilon", "delta"), cells)
+        + f'<p class="soft">Run {safe(kept["run"])} of data set {safe(certificate["schema"])}. '
+        '<span class="mark">privet ledger show</span> has all its runs.</p>',
     )
 
 
-def _bar(value: float | None) -> str:
-    if value is None:
-        return '<span class="soft">-</span>'
-    return (
-        f'<span class="number"><span class="bar"><i style="width:{100 * value:.0f}%"></i></span>'
-        f"{value:.2f}</span>"
-    )
-
-
-def _plan(saved: Saved, certificate: Mapping[str, Any]) -> str:
-    """What this budget could have shown, for about as many rows as the evidence says."""
+def _plan(found: Discovery, told: Sequence[Explanation]) -> str:
+    """What this budget could have shown, for about as many rows as the evidence says, and what it
+    has shown."""
+    certificate = found.certificate
     if certificate.get("trust") == "local":
-        return _local_plan(saved)
-    asked = seen_by(saved)
+        return _local_plan(found.evidence)
+    asked = seen_by(found.evidence)
     if asked is None:
         return ""
     schema, rows = asked
@@ -192,10 +166,24 @@ def _plan(saved: Saved, certificate: Mapping[str, Any]) -> str:
         for line in made.lines
     )
     return section(
-        "What could have been seen",
+        "What could have been seen, and what was",
         f"<p>With about {rows:,} rows, this budget and levels as common as they were found to be, "
         "these effects are found in 8 of 10 runs. Weaker ones may exist without showing here.</p>"
-        + table(("given", "effect", "typical pair", "best pair", "worst pair"), lines),
+        + table(("given", "effect", "typical pair", "best pair", "worst pair"), lines)
+        + _outcome(made, told, len(found.graph.undecided)),
+    )
+
+
+def _outcome(made: Plan, told: Sequence[Explanation], undecided: int) -> str:
+    visible = next((line.typical for line in made.lines if line.order == 0), None)
+    sizes = [abs(test.effect) for each in told for test in each.tests if not test.given]
+    if visible is None or not sizes:
+        return ""
+    below = sum(size < visible for size in sizes)
+    return (
+        f"<p>Found: {len(told)} edges. The weakest has an effect of {min(sizes):.3f} given "
+        f"nothing; {below} lie below the {visible:.3f} that a typical pair needs. {undecided} "
+        "pairs are undecided.</p>"
     )
 
 
@@ -230,3 +218,21 @@ def _made(found: Discovery) -> str:
         '<p class="mark">privet discover --evidence evidence.json '
         f"--method {safe(found.method)} --alpha 0.05 --output again</p>"
     )
+
+
+def _cite(found: Discovery) -> str:
+    made = f"method {found.method}"
+    if found.certificate["private"]:
+        made += f", epsilon {found.certificate['epsilon']:g}"
+        made += f", delta {found.certificate['delta']:g}"
+    release = version("privet")
+    text = (
+        f"The Privet developers. Privet: causal discovery that keeps people private, version "
+        f"{release} ({made})."
+    )
+    entry = (
+        "@software{privet,\n  author = {{The Privet developers}},\n"
+        "  title = {Privet: causal discovery that keeps people private},\n"
+        f"  version = {{{release}}},\n  note = {{{made}}}\n}}"
+    )
+    return f"<p>{safe(text)}</p><pre>{escape(entry)}</pre>"

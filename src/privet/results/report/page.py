@@ -1,48 +1,38 @@
 """What every report is made of: one page that needs nothing else.
 
-It loads nothing and runs nothing (its own security policy forbids both), so it can be mailed,
-archived and opened anywhere.
+It loads nothing and runs nothing but its own script (its security policy forbids all else), so it
+can be mailed, archived and opened anywhere; without script it shows the same.
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from html import escape
+from importlib import resources
+from itertools import zip_longest
 from typing import Any
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-STYLE = """
-:root{color-scheme:light dark;--ink:#1b2a38;--soft:#5c6f80;--line:#d5dee6;--back:#fbfcfd;
---card:#fff;--good:#1f7a4d;--bad:#b3261e}
-@media(prefers-color-scheme:dark){:root{--ink:#dce6ee;--soft:#93a5b5;--line:#33424f;
---back:#141b21;--card:#1b242c;--good:#5cc490;--bad:#ff8a80}}
-body{font:16px/1.55 system-ui,'Segoe UI','Helvetica Neue',Arial,sans-serif;color:var(--ink);
-background:var(--back);max-width:62rem;margin:0 auto;padding:2rem 1.2rem}
-h1{font-size:1.7rem;margin:0 0 .3rem}h2{font-size:1.2rem;margin:0 0 .6rem}
-section{background:var(--card);border:1px solid var(--line);border-radius:.6rem;
-padding:1.1rem 1.3rem;margin:1.1rem 0;overflow-x:auto}
-table{border-collapse:collapse;width:100%}
-th{font-weight:600;color:var(--soft);text-align:left;font-size:.85rem}
-th,td{padding:.3rem .8rem .3rem 0;border-bottom:1px solid var(--line);vertical-align:top}
-tr:last-child td{border-bottom:0}.number{font-variant-numeric:tabular-nums;white-space:nowrap}
-.mark{font-family:ui-monospace,Menlo,Consolas,monospace;white-space:nowrap}
-.badge{display:inline-block;padding:.1rem .7rem;border-radius:1rem;border:1px solid;
-font-weight:600}.good{color:var(--good)}.bad{color:var(--bad)}.soft{color:var(--soft)}
-.bar{display:inline-block;width:6rem;height:.55rem;border-radius:.3rem;background:var(--line);
-margin-right:.5rem}.bar i{display:block;height:100%;border-radius:.3rem;background:var(--good)}
-.promise{font-size:1.08rem}section>svg{max-width:100%;height:auto}
-"""
+FOLDER = resources.files(__package__)
 
 
 def page(title: str, parts: Iterable[str]) -> str:
     """The page as HTML text; parts that are empty are left out."""
+    style = FOLDER.joinpath("page.css").read_text("utf-8")
+    script = FOLDER.joinpath("page.js").read_text("utf-8")
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{safe(title)} - Privet</title><style>{STYLE}</style></head>\n<body>\n"
+        f"<title>{safe(title)} - Privet</title><style>{style}</style></head>\n<body>\n"
         + "\n".join(part for part in parts if part)
-        + "\n</body></html>\n"
+        + f"\n<script>{script}</script></body></html>\n"
     )
 
 
@@ -55,11 +45,19 @@ def section(title: str, body: str) -> str:
     return f"<section><h2>{title}</h2>\n{body}</section>"
 
 
-def table(headings: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
-    """A table of cells that are HTML already."""
-    head = "".join(f"<th>{heading}</th>" for heading in headings)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in line)}</tr>\n" for line in lines)
-    return f"<table><tr>{head}</tr>\n{body}</table>"
+def table(
+    headings: Iterable[str], lines: Iterable[Iterable[str]], facts: Iterable[str] = ()
+) -> str:
+    """A table of cells that are HTML already, and attributes of its rows."""
+    head = "".join(f'<th scope="col">{heading}</th>' for heading in headings)
+    rows = zip_longest([f"{''.join(map(_cell, line))}</tr>" for line in lines], facts, fillvalue="")
+    body = "\n".join(f"<tr{fact}>{row}" for row, fact in rows)
+    return f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
+
+
+def _cell(html: str) -> str:
+    """A bar sorts by its number."""
+    return html if html.startswith("<td") else f"<td>{html}</td>"
 
 
 def badge(certificate: Mapping[str, Any]) -> str:

@@ -1,0 +1,150 @@
+"""The picture of a report, the list of its edges, and what is known of each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from privet.errors import EvidenceError
+from privet.graph.graph import Edge, Graph
+from privet.results.explanation import Answer, Explanation, explanations
+from privet.results.report.page import safe, table
+
+if TYPE_CHECKING:
+    from privet.results.discovery import Discovery
+
+READING = {
+    "-->": "the first causes the second",
+    "---": "one causes the other, and these data cannot tell which",
+    "<->": "neither causes the other; something unseen causes both",
+    "o->": "the second does not cause the first",
+    "o-o": "joined, and the data do not tell how",
+    "o--": "joined, and the second may cause the first",
+}
+
+
+def explained(found: Discovery) -> tuple[Explanation, ...]:
+    """Of each edge; of none where the evidence has no effects of pairs."""
+    pairs = [(edge.source, edge.target) for edge in found.graph.edges]
+    try:
+        return explanations(found.evidence, found.graph, found.certificate["options"], pairs)
+    except EvidenceError:
+        return ()
+
+
+def picture(graph: Graph, drawn: str, undecided: int = 0) -> str:
+    """The graph, and what makes it move; the page's script unfolds that."""
+    at = {name: i for i, name in enumerate(graph.nodes)}
+    ends = [[at[e.source], at[e.target], e.confidence] for e in graph.edges]
+    facts = f'data-columns="{_data(graph.nodes)}" data-edges="{_data(ends)}"'
+    known = any(edge.confidence is not None for edge in graph.edges)
+    return (
+        f'<section class="graph" {facts}><h2>The graph</h2>\n'
+        f'<div class="controls" hidden>{_controls(graph, known, undecided)}</div>'
+        f'<div class="picture">{drawn}</div>'
+        '<div class="told" aria-live="polite" hidden></div>'
+        f"{_reading(graph)}</section>"
+    )
+
+
+def _controls(graph: Graph, known: bool, undecided: int) -> str:
+    names = "".join(f'<option value="{safe(name)}">' for name in graph.nodes)
+    find = (
+        '<label>Find a column <input type="search" list="columns" autocomplete="off"></label>'
+        f'<datalist id="columns">{names}</datalist>'
+    )
+    sure = (
+        '<label>Confidence at least <input type="range" min="0" max="1" step="0.01" value="0">'
+        f"<output>0.00: {len(graph.edges)} of {len(graph.edges)} edges</output></label>"
+    )
+    doubts = f'<label><input type="checkbox"> undecided pairs ({undecided})</label>'
+    zoom = (
+        '<span><button type="button" data-zoom="in" aria-label="zoom in">+</button> '
+        '<button type="button" data-zoom="out" aria-label="zoom out">&minus;</button> '
+        '<button type="button" data-zoom="fit">whole</button></span>'
+    )
+    return find + (sure if known else "") + (doubts if undecided else "") + zoom
+
+
+def _reading(graph: Graph) -> str:
+    marks = [mark for mark in READING if any(edge.mark == mark for edge in graph.edges)]
+    lines = "; ".join(f'<span class="mark">{safe(m)}</span> {READING[m]}' for m in marks)
+    missing = (
+        "columns that matter may be missing, but"
+        if graph.kind == "pag"
+        else "no column that matters is missing, and"
+    )
+    return (
+        f'<p class="soft">{lines}. Causes are claimed under the usual assumptions of such a '
+        f"search: {missing} no effects cancel each other out.</p>"
+        if marks
+        else '<p class="soft">No edge stands out of the noise. That is no proof of independence: '
+        "see what could have been seen.</p>"
+    )
+
+
+def edges(graph: Graph, told: Sequence[Explanation]) -> str:
+    """A line for each, the surest first."""
+    if not graph.edges:
+        return "<p>There are no edges.</p>"
+    order = sorted(range(len(graph.edges)), key=lambda i: -(graph.edges[i].confidence or 0.0))
+    headings = ["edge", "confidence", "confidence of its arrow"]
+    if told:
+        headings[1:1] = [f"effect ({safe(told[0].what)})", "left given what explains most"]
+    lines = [tuple(_line(graph.edges[i], told[i] if told else None)) for i in order]
+    return table(headings, lines, [f' data-edge="{i}"' for i in order]) + (
+        '<p class="soft">Confidence is the share of redrawn evidence in which the edge (or its '
+        "arrow) is found again; where all agree, the odds of the evidence itself. An arrow that "
+        "too few of them draw is a line, and the name is where it leans: the two columns are "
+        "joined, but which causes which is a guess. Intervals of effects hold in 95 of 100 cases, "
+        "noise included.</p>"
+    )
+
+
+def _line(edge: Edge, told: Explanation | None) -> Iterator[str]:
+    mark = f'<span class="mark">{safe(edge.mark)}</span>'
+    by = edge.origin in ("pairs", "differences", "copy")  # by more than the search
+    said = "a copy" if edge.origin == "copy" else f"from {edge.origin}"
+    origin = f' <span class="soft">{said}</span>' if by else ""
+    name = f"{safe(edge.source)} {mark} {safe(edge.target)}{origin}"
+    text = f"<p>{safe(told.text if told else _plainly(edge))}</p>"
+    yield f"<details><summary>{name}</summary>{text}</details>"
+    if told:
+        first = next((test for test in told.tests if not test.given), None)
+        yield _effect(first)
+        rest = [test for test in told.tests if test.given]
+        yield _effect(min(rest, key=lambda test: test.log10_bayes, default=None))
+    yield bar(edge.confidence)
+    yield bar(edge.arrow_confidence, "" if edge.lean is None else edge.lean)
+
+
+def _plainly(edge: Edge) -> str:
+    sure = "" if edge.confidence is None else f" Confidence {edge.confidence:.2f}."
+    return f"{edge.source} and {edge.target}: {READING[edge.mark]}.{sure}"
+
+
+def _effect(test: Answer | None) -> str:
+    if test is None:
+        return '<td data-value=""><span class="soft">-</span></td>'
+    given = f' <span class="soft">given {safe(", ".join(test.given))}</span>' if test.given else ""
+    return (
+        f'<td data-value="{test.effect:.6f}"><span class="number">{test.effect:.3f} '
+        f'<span class="soft">[{test.low:.3f}, {test.high:.3f}]</span></span>{given}</td>'
+    )
+
+
+def bar(value: float | None, more: str = "") -> str:
+    """A cell that shows a share."""
+    if value is None:
+        return '<td data-value=""><span class="soft">-</span></td>'
+    return (
+        f'<td data-value="{value:.6f}"><span class="number"><span class="bar">'
+        f'<i style="width:{100 * value:.0f}%"></i></span>{value:.2f}</span>'
+        + (f' <span class="soft">{safe(more)}</span>' if more else "")
+        + "</td>"
+    )
+
+
+def _data(value: object) -> str:
+    return safe(json.dumps(value, ensure_ascii=False))
