@@ -24,8 +24,11 @@ from privet.schema.model import Column, Schema
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 seen = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver")
-LEVELS = {"levels": ("no", "yes"), "kind": "categorical"}
 NAMES = ("age", "smoker", "cough <b>", "town", "job")
+
+
+def binary(name: str) -> Column:
+    return Column(name=name, kind="categorical", levels=("no", "yes"))
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +41,7 @@ def found() -> Discovery:
         columns.append(np.where(rng.random(4000) < 0.8, columns[-1], 1 - columns[-1]))
     columns.append(rng.integers(2, size=4000))
     table = {n: np.array(["no", "yes"])[c].tolist() for n, c in zip(NAMES, columns, strict=True)}
-    schema = Schema(name="clinic", columns=tuple(Column(name=n, **LEVELS) for n in NAMES))
+    schema = Schema(name="clinic", columns=tuple(map(binary, NAMES)))
     out = privet.discover(table, schema, private=False)
     edges = [replace(e, confidence=0.2 + 0.3 * i) for i, e in enumerate(out.graph.edges)]
     graph = replace(out.graph, edges=tuple(edges), undecided=((NAMES[0], NAMES[4]),))
