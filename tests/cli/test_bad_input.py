@@ -203,7 +203,7 @@ CASES: dict[str, tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = {
         ("discover", "--evidence", "e.json", "--no-privacy", "--output", "out"),
         ("--no-privacy", "--evidence", "leave one"),
     ),
-    "abbreviated option": ({}, (*GOOD, "--forc"), ("--forc", "privet --help")),
+    "abbreviated option": ({}, (*GOOD, "--forc"), ("--forc", "--force", "privet discover --help")),
     "unknown command": ({}, ("discovr",), ("'discovr'", "discover", "compare")),
     "no command": ({}, (), ("COMMAND", "--help")),
     "draft of nothing": ({}, ("schema", "draft", "nil.csv"), ("nil.csv",)),

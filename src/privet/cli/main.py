@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import sys
 import threading
@@ -22,6 +23,7 @@ from privet.cli.commands import (
     bench,
     combine,
     compare,
+    completion,
     convert,
     datasets,
     discover,
@@ -59,6 +61,7 @@ COMMANDS = (
     methods,
     bench,
     convert,
+    completion,
 )
 
 
@@ -74,7 +77,12 @@ class Parser(argparse.ArgumentParser):
     """Reports a mistake in one line, as every other refusal is."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see `{self.prog} --help`")
+        """With the likeliest neighbour of a choice that is none."""
+        from privet.schema.model import did_you_mean
+
+        found = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        near = did_you_mean(found[1], re.findall(r"[^\s,']+", found[2])) if found else ""
+        raise UsageError(f"{message}{near}; {_help(self)}")
 
 
 class _Version(argparse.Action):
@@ -110,7 +118,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         with _terminable(), warnings.catch_warnings():
             if not _debug():
                 warnings.simplefilter("ignore")
-            args = build_parser().parse_args(argv)
+            parser = build_parser()
+            _check_options(parser, sys.argv[1:] if argv is None else argv)
+            args = parser.parse_args(argv)
             args.run(args)
             sys.stdout.flush()
         return 0
@@ -128,6 +138,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except Exception as error:
         return _say(error, _bug(error), 1)
+
+
+def _check_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    """Name an option that the command does not have, with its likeliest neighbour. The parser
+    would speak of what is missing first, though that may be what was misspelt."""
+    for word in argv:
+        choices = next((a.choices for a in parser._actions if isinstance(a.choices, dict)), {})
+        parser = choices.get(word, parser)
+        option = word.partition("=")[0]
+        if word == "--":
+            return
+        if option.startswith("--") and option not in parser._option_string_actions:
+            from privet.schema.model import did_you_mean
+
+            near = did_you_mean(option, parser._option_string_actions)
+            raise UsageError(f"{parser.prog} has no option {option}{near}; {_help(parser)}")
+
+
+def _help(parser: argparse.ArgumentParser) -> str:
+    return f"see `{parser.prog} --help`"
 
 
 @contextmanager

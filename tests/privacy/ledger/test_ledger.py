@@ -510,3 +510,32 @@ def test_a_copy_of_a_run_in_memory_cannot_spend_in_another_process(
     monkeypatch.setattr("os.getpid", lambda: -1)
     with pytest.raises(BudgetError, match="twice"):
         run.spend(Fraction(1, 4), what="b")
+
+
+# --- a run that was killed --------------------------------------------------------------------
+
+
+def test_a_dead_run_is_closed_and_frees_what_it_did_not_charge(book: Ledger) -> None:
+    run = pure(book, 1)
+    run.spend(TENTH, what="a question")
+    with pytest.raises(BudgetError):
+        pure(book, Fraction(9, 10))
+    account = book.close(run.id)
+    assert account.left == Fraction(9, 10) and account.runs[0].state == "closed"
+    pure(book, Fraction(9, 10)).close()
+
+
+def test_a_closed_run_that_lives_after_all_is_charged_nothing_more(book: Ledger) -> None:
+    run = pure(book, 1)
+    book.close(run.id)
+    with pytest.raises(LedgerError, match="not open"):
+        run.spend(TENTH, what="a question")
+    assert people(book).spent == 0
+
+
+def test_only_an_open_run_is_closed(book: Ledger) -> None:
+    run = pure(book)
+    run.close()
+    for identity, message in ((run.id, "closed already"), ("nobody", "no run 'nobody'")):
+        with pytest.raises(LedgerError, match=message):
+            book.close(identity)

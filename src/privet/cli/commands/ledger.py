@@ -29,6 +29,10 @@ def add(parsers: Subparsers) -> None:
     add_json(show)
     add_ledger(show)
     show.set_defaults(run=run_show)
+    close = command(actions, "close", "end a run that was killed; what it did not charge is free")
+    close.add_argument("run_id", metavar="RUN", help="the run, as `privet ledger show NAME` has it")
+    add_ledger(close)
+    close.set_defaults(run=run_close)
     create = command(actions, "create", "set the budget of a data set that has none")
     grant = command(actions, "grant", "raise the budget of a data set, to this much in total")
     for action, run in ((create, run_create), (grant, run_grant)):
@@ -72,6 +76,12 @@ def run_grant(args: argparse.Namespace) -> None:
     book = Ledger(args.ledger)
     book.grant(args.name, epsilon=args.epsilon, delta=args.delta, test_delta=args.test_delta)
     _print_accounts((_account(book.account(args.name)),))
+
+
+def run_close(args: argparse.Namespace) -> None:
+    from privet.privacy.ledger.book import Ledger
+
+    _print_accounts((Ledger(args.ledger).close(args.run_id),))
 
 
 def run_show(args: argparse.Namespace) -> None:
@@ -160,7 +170,11 @@ def _print_runs(account: Account) -> None:
             rows(made, (e.what, f"{float(e.cost):.4g}", *extra))
         out.print(made)
     if any(run.state == "open" for run in account.runs):
-        out.print("An open run is still going on or was killed; it keeps what it reserved.")
+        out.print(
+            "An open run is still going on or was killed; it keeps what it reserved. If it was "
+            "killed: privet ledger close RUN",
+            soft_wrap=True,
+        )
 
 
 def _facts(account: Account) -> dict[str, Any]:

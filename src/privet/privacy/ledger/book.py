@@ -199,6 +199,31 @@ class Ledger:
         )
         return Run(self, identity, dataset, method, asked, set_cap=account is None)
 
+    def close(self, identity: str) -> Account:
+        """End a run that nobody holds any more. What it was charged stays charged; what it had
+        reserved beyond that goes back. Should it go on after all, its next charge is refused, since
+        every charge looks in its own transaction whether its run is open."""
+        with self._transaction() as db:
+            found = db.execute(
+                "SELECT dataset, state FROM runs WHERE id = ?", (identity,)
+            ).fetchone()
+            if found is None:
+                raise LedgerError(
+                    f"there is no run {identity!r} in {self.path}; `privet ledger show NAME` has "
+                    f"the runs of a data set"
+                )
+            if found[1] != "open":
+                raise LedgerError(f"run {identity} is closed already; nothing is left to free")
+            if db.execute("SELECT 1 FROM studies WHERE run = ?", (identity,)).fetchone():
+                raise LedgerError(
+                    f"run {identity} belongs to a study with other sites; `privet site close` "
+                    f"ends that"
+                )
+            db.execute("UPDATE runs SET state = 'closed' WHERE id = ?", (identity,))
+            account = account_in(db, str(found[0]))
+        assert account is not None  # its run was found
+        return account
+
     def _give_back(self, identity: str) -> None:
         """Close a run that nobody holds, if it was begun at all."""
         if self._exists():
