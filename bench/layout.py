@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-import time
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
+from common import markdown, write
 
 from privet.arrays import Floats
 from privet.graph.figure import figure
@@ -24,7 +22,6 @@ from privet.graph.graph import Graph
 from privet.graph.layout import BOX_HEIGHT
 from privet.networks.network import load
 
-RESULTS = Path(__file__).parent / "results"
 NAMED = ("asia", "sachs", "child", "insurance", "alarm", "hailfinder")
 RANDOM = ((20, 40), (40, 70), (60, 100), (60, 150))
 STEPS = 12  # points for each piece of a curve
@@ -101,9 +98,7 @@ def _side(a: Floats, b: Floats, c: Floats) -> Floats:
 def measured(graph: Graph) -> dict[str, float]:
     line: dict[str, float] = {}
     for who, draw in (("privet", ours), ("dot", theirs)):
-        start = time.perf_counter()
         lines, area = draw(graph)
-        line[f"{who} seconds"] = time.perf_counter() - start
         line[f"{who} crossings"] = crossings(lines)
         steps = [np.diff(each, axis=0) for each in lines]
         line[f"{who} length"] = float(sum(np.hypot(s[:, 0], s[:, 1]).sum() for s in steps))
@@ -112,12 +107,13 @@ def measured(graph: Graph) -> dict[str, float]:
 
 
 def main() -> None:
-    lines = []
-    for name, graph in graphs():
-        found = measured(graph)
-        lines.append({"graph": name, **found})
-        print(name, {key: round(value, 2) for key, value in found.items()}, file=sys.stderr)
-    (RESULTS / "layout.json").write_text(json.dumps(lines, indent=1) + "\n")
+    records = {name: measured(graph) for name, graph in graphs()}
+    keys = [
+        f"{who} {what}" for what in ("crossings", "length", "area") for who in ("privet", "dot")
+    ]
+    lines = [[name, *(f"{r[key]:,.0f}" for key in keys)] for name, r in records.items()]
+    total = ["sum", *(f"{sum(r[key] for r in records.values()):,.0f}" for key in keys)]
+    write("layout", "Pictures beside Graphviz", markdown(["", *keys], [*lines, total]), records)
 
 
 if __name__ == "__main__":

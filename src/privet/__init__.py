@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from privet.api.combine import combine
     from privet.api.discover import discover
     from privet.api.orient import orient
+    from privet.api.verify import sign, verify
     from privet.errors import PrivetError
     from privet.graph.formats.files import load as load_graph
     from privet.graph.formats.files import save as save_graph
@@ -57,8 +58,10 @@ __all__ = [
     "plan",
     "plan_sites",
     "save_graph",
+    "sign",
     "simulate",
     "simulate_random",
+    "verify",
 ]
 
 _HOME = {
@@ -82,8 +85,10 @@ _HOME = {
     "plan": "methods.plan:plan",
     "plan_sites": "methods.plan:plan_sites",
     "save_graph": "graph.formats.files:save",
+    "sign": "api.verify:sign",
     "simulate": "networks.simulate:simulate",
     "simulate_random": "networks.simulate:simulate_random",
+    "verify": "api.verify:verify",
 }
 
 

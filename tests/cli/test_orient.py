@@ -18,7 +18,7 @@ from privet.pairs.ways import noisy_table as on_tables
 from privet.privacy.ledger.book import Ledger
 from tests.helpers.garden import Run
 
-FILES = {"orientation.json", "certificate.json", "evidence.json", "report.html"}
+FILES = {"orientation.json", "certificate.json", "evidence.json", "seal.json", "report.html"}
 SCHEMA = """\
 name = "people"
 [columns.age]

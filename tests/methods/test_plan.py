@@ -51,6 +51,12 @@ def test_lines_are_ordered_and_of_the_right_kind() -> None:
     assert plan(numbers(4), ROWS, 1.0, 0).method == "interaction-pc"
 
 
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_two_columns_are_planned_too(delta: float) -> None:
+    """Of which there are no triples."""
+    assert [line.order for line in plan(schema(2), 1000, 1, delta).lines] == [0]
+
+
 def test_a_wanted_effect_names_its_epsilon() -> None:
     for table in (schema(8, 3), numbers(8)):
         epsilon = epsilon_for(table, ROWS, 1e-6, 0.05)

@@ -39,6 +39,7 @@ from privet.cli.commands import (
     schema,
     simulate,
     sites,
+    verify,
 )
 from privet.errors import NOTE, PrivetError
 
@@ -55,6 +56,7 @@ COMMANDS = (
     sites,
     measure,
     compare,
+    verify,
     simulate,
     datasets,
     ledger,

@@ -97,6 +97,7 @@ class Design:
         small = [(), *combinations(range(len(self.names)), 1)]
         pairs = [*small, *combinations(range(len(self.names)), 2)]
         again = [*small, *{pair for each in triples for pair in combinations(each, 2)}, *triples]
+        again = again if triples else pairs  # of two columns there is nothing else
         first_budget, second_budget = budget * float(PAIRS), budget * float(REST)
         first = self.first_clip(pairs, first_budget)
         second = self.second_clip(again, second_budget, first)

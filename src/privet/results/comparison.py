@@ -32,7 +32,7 @@ class Comparison:
         stage.write("graph.json", to_json(self.graph))
         stage.write("certificate.json", self.certificate.to_json())
         stage.write("graph.svg", svg(self.graph))
-        return stage.files()
+        return stage.seal()
 
     def __str__(self) -> str:
         edges = [str(edge) for edge in self.graph.edges]

@@ -86,7 +86,7 @@ class Discovery:
         for other in self.others:
             stage.write(f"{OTHERS}/{other.method}.graph.json", to_json(other.graph))
             stage.write(f"{OTHERS}/{other.method}.graph.svg", str(other.plot()))
-        return stage.files()
+        return stage.seal()
 
     def plot(self) -> Picture:
         """The graph as SVG; a notebook shows it as a picture."""

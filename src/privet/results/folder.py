@@ -19,6 +19,7 @@ from typing import Self
 
 from privet.errors import NOTE, OutputError
 from privet.files.scratch import OnNote, held_folder, ignore, sweep
+from privet.results.seal import SEAL, sealed
 
 RESCUED = "rescued-"
 DIAGNOSTICS = "diagnostics.json"  # what is wrong with columns
@@ -27,6 +28,7 @@ FILES = (
     "certificate.json",
     DIAGNOSTICS,
     "evidence.json",
+    SEAL,
     "graph.svg",
     "report.html",
 )
@@ -77,6 +79,11 @@ class Stage:
             path = self.path / name
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="\n")
+
+    def seal(self) -> tuple[Path, ...]:
+        """Nothing is written after this; returns where the files will be."""
+        self.write(SEAL, sealed(self.path))
+        return self.files()
 
     def files(self) -> tuple[Path, ...]:
         """Where the files that were written will be."""

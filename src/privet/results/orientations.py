@@ -61,7 +61,7 @@ class Orientations(Sequence[Orientation]):
         stage.write(PAIRS, text)
         stage.write("certificate.json", self.certificate.to_json())
         stage.write("report.html", report(self))
-        return stage.files()
+        return stage.seal()
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.pairs), "", str(self.certificate)])

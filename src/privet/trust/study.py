@@ -35,6 +35,15 @@ def new_site(name: str, folder: Path, account: str) -> Path:
     return keys.save(made, folder)
 
 
+def new_key(name: str, folder: Path) -> Path:
+    """A key to sign results with, in a new folder; returns the public half."""
+    if not SITE.fullmatch(name):
+        raise StudyError(f"the key is named {name!r}, but a name {SITE_RULE}")
+    made = SecretKeys.make(name)
+    _new_folder(folder)
+    return keys.save(made, folder)
+
+
 def new_study(
     name: str,
     schema: Schema,
@@ -142,5 +151,5 @@ def _new_folder(folder: Path) -> None:
     if taken:
         raise StudyError(
             f"{str(folder)!r} is not empty, and keys are never written over others; choose "
-            "another folder for each study"
+            "another folder"
         )

@@ -24,7 +24,7 @@ def need_cryptography() -> None:
         import cryptography.hazmat.primitives.asymmetric.x25519
     except ImportError:
         raise StudyError(
-            "studies of several sites that add up need the package cryptography; install it with: "
+            "keys and signatures need the package cryptography; install it with: "
             "pip install 'privet[federated]'"
         ) from None
     del cryptography
@@ -148,7 +148,7 @@ def _load(path: Path, title: str, what: str) -> dict[str, str]:
     except OSError as error:
         raise StudyError(
             f"cannot read {str(path)!r} ({error.strerror}); give the folder that `privet site key` "
-            "(or, of a coordinator, `privet federate lock`) wrote"
+            "(or `privet sign key`; of a coordinator, `privet federate lock`) wrote"
         ) from None
     except ValueError:
         raise StudyError(

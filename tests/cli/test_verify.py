@@ -1,0 +1,178 @@
+"""A folder of results is as it was written, belongs together, was paid for and was signed by whom
+it says; whatever was changed is named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import privet
+from privet.api.verify import new_key, sign, verify
+from privet.errors import EvidenceError, StudyError
+from privet.results import seal
+from privet.schema.model import Column, Schema
+from tests.helpers.garden import Run
+
+LEVELS = ("no", "yes")
+NAMES = ("a", "b")
+SCHEMA = Schema(
+    name="people",
+    columns=tuple(Column(name=n, kind="categorical", levels=LEVELS) for n in NAMES),
+)
+TABLE = {"a": ["no", "yes"] * 500, "b": ["no", "yes"] * 500}
+Change = Callable[[Path], object]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("verify")
+    book = home / "ledger.sqlite"
+    found = privet.discover(TABLE, SCHEMA, epsilon=1, delta=1e-6, ledger=book)
+    found.save(home / "out")
+    return home
+
+
+@pytest.fixture
+def out(made: Path, tmp_path: Path) -> Path:
+    shutil.copytree(made / "out", tmp_path / "out")
+    return tmp_path / "out"
+
+
+def test_what_a_run_wrote_is_good(out: Path, made: Path) -> None:
+    (out / "notes.txt").write_text("of a reader")
+    found = verify(out, ledger=made / "ledger.sqlite")
+    assert found.good and found.ledger and found.signer is None
+
+
+def test_pairs_and_further_graphs_are_sealed_too(made: Path, tmp_path: Path) -> None:
+    methods = ["interaction-pc", "interaction-ges"]
+    found = privet.discover(TABLE, SCHEMA, private=False, method=methods)
+    found.save(tmp_path / "many")
+    assert verify(tmp_path / "many").good
+    other = next((tmp_path / "many" / "others").glob("*.json"))
+    other.write_text(other.read_text().replace("a", "b"))
+    assert verify(tmp_path / "many").faults[0] == f"others/{other.name} was changed"
+
+
+def edited(name: str, change: Callable[[dict[str, Any]], object]) -> Change:
+    def edit(out: Path) -> None:
+        facts = json.loads((out / name).read_text())
+        change(facts)
+        (out / name).write_text(json.dumps(facts))
+
+    return edit
+
+
+CHANGES: dict[str, tuple[Change, str]] = {
+    "a smaller epsilon": (edited("certificate.json", lambda f: f.update(epsilon=0.1)), "changed"),
+    "an arrow": (edited("graph.json", lambda f: f["edges"].clear()), "graph.json was changed"),
+    "a missing file": (lambda out: (out / "graph.svg").unlink(), "graph.svg is missing"),
+    "a further file": (lambda out: (out / "x.html").write_text(""), "x.html was added"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_is_named(name: str, out: Path) -> None:
+    change, said = CHANGES[name]
+    change(out)
+    assert any(said in fault for fault in verify(out).faults)
+
+
+RESEALED: dict[str, tuple[Change, str]] = {
+    "a smaller epsilon": (
+        edited("certificate.json", lambda f: f.update(epsilon=0.1)),
+        "another epsilon than the evidence",
+    ),
+    "another graph": (
+        edited("graph.json", lambda f: f["nodes"].reverse()),
+        "other columns than the evidence",
+    ),
+    "evidence with less noise": (
+        edited("evidence.json", lambda f: f["releases"][0].update(variance="1/100")),
+        "damaged",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RESEALED)
+def test_a_new_seal_does_not_make_it_fit(name: str, out: Path) -> None:
+    change, said = RESEALED[name]
+    change(out)
+    (out / seal.SEAL).write_text(seal.sealed(out))
+    assert any(said in fault for fault in verify(out).faults)
+
+
+def test_another_ledger_does_not_cover_it(out: Path, made: Path, tmp_path: Path) -> None:
+    book = tmp_path / "other.sqlite"
+    assert verify(out, ledger=book).faults == ("the ledger has no data set 'people'",)
+    privet.discover(TABLE, SCHEMA, epsilon=1, delta=1e-6, ledger=book)
+    assert "no run" in verify(out, ledger=book).faults[0]
+
+
+def test_a_charge_that_is_missing_is_named(out: Path, made: Path, tmp_path: Path) -> None:
+    import sqlite3
+
+    shutil.copy(made / "ledger.sqlite", tmp_path / "short.sqlite")
+    with sqlite3.connect(tmp_path / "short.sqlite") as db:
+        db.execute("UPDATE entries SET cost = '1/1000000000' WHERE rowid = 1")
+    assert any(
+        "no charge of" in fault for fault in verify(out, ledger=tmp_path / "short.sqlite").faults
+    )
+
+
+def test_signatures(out: Path, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    mine, theirs = (new_key(name, tmp_path / name) for name in ("mine", "theirs"))
+    assert "by nobody" in verify(out, key=mine).faults[0]
+    sign(out, mine.parent)
+    found = verify(out, key=mine)
+    assert found.good and found.signer == "mine" and found.known
+    assert not verify(out).known
+    assert "another key, of 'mine'" in verify(out, key=theirs).faults[0]
+
+
+def test_a_signature_holds_the_files_and_the_name(out: Path, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    key = new_key("mine", tmp_path / "mine")
+    sign(out, key.parent)
+    whole = json.loads((out / seal.SEAL).read_text())
+    (out / "graph.svg").write_text("<svg/>")
+    fresh = json.loads(seal.sealed(out))
+    for forged in (
+        {**fresh, "signature": whole["signature"]},
+        {**whole, "signature": {**whole["signature"], "name": "somebody"}},
+    ):
+        (out / seal.SEAL).write_text(json.dumps(forged))
+        assert "the signature does not fit the files" in verify(out, key=key).faults
+
+
+def test_what_was_changed_is_not_signed(out: Path, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    key = new_key("mine", tmp_path / "mine")
+    (out / "graph.svg").write_text("<svg/>")
+    with pytest.raises(EvidenceError, match=r"graph\.svg was changed"):
+        sign(out, key.parent)
+    with pytest.raises(StudyError, match="named 'My Key'"):
+        new_key("My Key", tmp_path / "k")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"privet seal": 1, "files": 3}', "\x00"])
+def test_a_broken_seal_is_refused(text: str, out: Path) -> None:
+    (out / seal.SEAL).write_text(text)
+    with pytest.raises(EvidenceError, match="no seal"):
+        verify(out)
+
+
+def test_the_command(out: Path, made: Path, run: Run, tmp_path: Path) -> None:
+    done = run("verify", str(out), "--ledger", str(made / "ledger.sqlite"))
+    assert done.code == 0 and "The ledger has the charges" in done.out
+    (out / "graph.json").unlink()
+    done = run("verify", str(out), "--json")
+    assert done.code == 2 and "graph.json is missing" in done.err
+    assert json.loads(done.out)["good"] is False
+    assert run("verify", str(tmp_path / "none")).code == 2
