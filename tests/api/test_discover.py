@@ -152,7 +152,7 @@ def test_a_refusal_never_touches_the_ledger(
 def test_the_budget_is_kept_between_runs(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     assert ask(ledger=path).certificate["ledger"]["cap_set_by_this_run"]
-    with pytest.raises(BudgetError, match="privet ledger grant people"):
+    with pytest.raises(BudgetError, match=r"grant\(.people"):
         ask(ledger=path)
     Ledger(path).grant("people", epsilon=20)
     second = ask(ledger=Ledger(path))

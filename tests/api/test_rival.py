@@ -153,7 +153,7 @@ def test_a_column_that_never_changes_and_a_site_with_one_row() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({}, MethodError, "privet combine --method interaction-peri"),
+        ({}, MethodError, "combine with method=.interaction-peri"),
         ({"epsilon": 1.0}, MethodError, "is not private"),
         ({"private": False, "epsilon": 1.0}, BudgetError, "epsilon"),
         ({"as_published": True}, BudgetError, "no epsilon"),

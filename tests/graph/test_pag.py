@@ -494,5 +494,5 @@ def test_pags_are_compared_mark_by_mark() -> None:
     assert compare(truth, pag("abc")).mark_accuracy == 1.0
     dag = Graph("dag", tuple("abc"))
     assert compare(dag, dag).mark_accuracy is None
-    with pytest.raises(GraphError, match=r"graph.pag\(\).* turns a DAG or CPDAG"):
+    with pytest.raises(GraphError, match=r"truth.pag\(\).* turns a DAG or CPDAG"):
         compare(dag, truth)

@@ -275,7 +275,7 @@ def _by_pair(saved: Saved) -> dict[Names, tuple[Release, ...]]:
     if not found:
         raise EvidenceError(
             f"this evidence holds no pairs; it was measured by {saved.certificate['method']}; "
-            "measure pairs with `privet orient DATA`, or search it with `privet discover`"
+            "measure pairs by orient on the data, or search it by discover"
         )
     return found
 

@@ -117,7 +117,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
     except PrivetError as error:
-        return _say(error, str(error), 2)
+        return _say(error, error.in_shell, 2)
     except Terminated as error:
         go_on = "" if _notes(error) else "; the same command begins anew"
         return _say(error, f"stopped by SIGTERM{go_on}", 143)

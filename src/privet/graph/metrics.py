@@ -88,8 +88,9 @@ def _check_comparable(truth: Graph, found: Graph) -> None:
     if (truth.kind == "pag") != (found.kind == "pag"):
         raise GraphError(
             f"a {truth.kind} cannot be compared with a {found.kind}, because circles have no "
-            "counterpart in a CPDAG; compare two PAGs: `privet convert truth.json pag.json --pag` "
-            "(graph.pag() in Python) turns a DAG or CPDAG into the PAG that can be found of it at "
+            "counterpart in a CPDAG; compare two PAGs: "
+            "⟦truth.pag()¦`privet convert truth.json pag.json --pag`⟧ turns a DAG or "
+            "CPDAG into the PAG that can be found of it at "
             "best; or compare the skeletons, graph.skeleton()"
         )
 

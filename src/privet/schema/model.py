@@ -326,7 +326,8 @@ class Schema:
         except OSError as error:
             raise SchemaError(
                 f"cannot read the schema {str(path)!r} ({error.strerror}); "
-                f"name a schema file, or make one with `privet schema draft DATA`"
+                "name a schema file, or make one with "
+                "⟦privet.draft(data)¦`privet schema draft DATA`⟧"
             ) from None
         except UnicodeDecodeError:
             raise SchemaError(

@@ -98,7 +98,7 @@ def test_what_is_said_to_be_left_can_be_had(book: Ledger, accounting: Accounting
     assert 0.7 < left < 1
     with pytest.raises(BudgetError, match="or allow it with") as refused:
         begin(book, left * (1 + 1e-9))
-    command = str(refused.value).rpartition("--epsilon ")[2].split()[0]
+    command = refused.value.in_shell.rpartition("--epsilon ")[2].split()[0]
     begin(book, left).close()
     book.grant("people", epsilon=float(command))
     begin(book, left * (1 + 1e-9)).close()

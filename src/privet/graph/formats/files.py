@@ -88,7 +88,7 @@ def load(path: str | Path) -> Graph:
     try:
         return read(text)
     except GraphError as error:
-        raise GraphError(f"{path}: {error}") from None
+        raise GraphError(f"{path}: {error.said}") from None
 
 
 def _format(path: str | Path) -> tuple[Callable[[Graph], str], Callable[[str], Graph]]:

@@ -89,7 +89,7 @@ def check(schema: Schema, settings: Settings) -> None:
             )
     if settings.steps is not None and not 1 <= settings.steps <= MOST_STEPS:
         raise MethodError(
-            f"--steps is {settings.steps}, but from 1 to {MOST_STEPS} gradients can be asked for; "
+            f"⟦steps⟧ is {settings.steps}, but from 1 to {MOST_STEPS} gradients can be asked for; "
             f"{STEPS} are usual"
         )
 
@@ -98,7 +98,7 @@ def check_schedule(schema: Schema, settings: Settings) -> None:
     check(schema, settings)
     if settings.schedule not in SCHEDULES:
         raise MethodError(
-            f"--schedule is {settings.schedule!r}{did_you_mean(settings.schedule, SCHEDULES)}; "
+            f"⟦schedule⟧ is {settings.schedule!r}{did_you_mean(settings.schedule, SCHEDULES)}; "
             f"choose one of {', '.join(SCHEDULES)}"
         )
 

@@ -96,11 +96,11 @@ def check_format(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
     if version > FORMAT:
         raise LedgerError(
             f"the ledger {path} was written by a newer Privet (format {version}, this one reads "
-            f"{FORMAT}); update Privet, or name another file with --ledger FILE"
+            f"{FORMAT}); update Privet, or name another file with ⟦ledger='FILE'⟧"
         )
     if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise LedgerError(
-            f"{path} is a SQLite file, but not a Privet ledger; name another with --ledger FILE"
+            f"{path} is a SQLite file, but not a Privet ledger; name another with ⟦ledger='FILE'⟧"
         )
     for statement in TABLES:
         db.execute(statement)
@@ -275,15 +275,15 @@ def explained(path: Path) -> Iterator[None]:
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             problem = "is locked by another process; wait until that is done and try again"
         elif code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-            problem = "is not a ledger (or is damaged); name another with --ledger FILE"
+            problem = "is not a ledger (or is damaged); name another with ⟦ledger='FILE'⟧"
         else:
             problem = (
                 f"cannot be used ({error}); make the file and its directory writable, or name "
-                f"another with --ledger FILE"
+                f"another with ⟦ledger='FILE'⟧"
             )
         raise LedgerError(f"the ledger {path} {problem}") from None
     except OSError as error:
         raise LedgerError(
             f"the ledger {path} cannot be reached ({error.strerror}); name another with "
-            f"--ledger FILE"
+            f"⟦ledger='FILE'⟧"
         ) from None

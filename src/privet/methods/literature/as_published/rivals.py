@@ -81,7 +81,7 @@ class Rival:
         scores = SCORES if schema.has_moments and self.name != "pooled" else SCORES[1:]
         if asked is not None and asked not in scores:
             raise MethodError(
-                f"--score is {asked!r}, but {self.name} has {' and '.join(scores)} for these "
+                f"⟦score⟧ is {asked!r}, but {self.name} has {' and '.join(scores)} for these "
                 f"columns{' (mdl needs numeric ones)' * (not schema.has_moments)}; use one of these"
             )
         return scores[0] if asked is None else asked
