@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from privet.api.discover import discover
     from privet.api.orient import orient
     from privet.errors import PrivetError
+    from privet.graph.edge import Edge
     from privet.graph.formats.files import load as load_graph
     from privet.graph.formats.files import save as save_graph
-    from privet.graph.graph import Edge, Graph
+    from privet.graph.graph import Graph
     from privet.graph.knowledge import Knowledge
     from privet.graph.metrics import compare
     from privet.methods.plan import plan, plan_sites
@@ -66,7 +67,7 @@ _HOME = {
     "Certificate": "results.certificate:Certificate",
     "Column": "schema.model:Column",
     "Discovery": "results.discovery:Discovery",
-    "Edge": "graph.graph:Edge",
+    "Edge": "graph.edge:Edge",
     "Graph": "graph.graph:Graph",
     "Knowledge": "graph.knowledge:Knowledge",
     "Ledger": "privacy.ledger.book:Ledger",

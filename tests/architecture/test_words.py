@@ -43,7 +43,8 @@ def raised() -> Iterator[tuple[str, str]]:
 
 def flags() -> set[str]:
     """Every flag of every command."""
-    found, todo = set(), [build_parser()]
+    found: set[str] = set()
+    todo = [build_parser()]
     while todo:
         for action in todo.pop()._actions:
             found.update(action.option_strings)

@@ -9,7 +9,8 @@ import pytest
 
 from privet.arrays import Bools, Floats
 from privet.errors import GraphError
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 from privet.graph.metrics import compare, structural_intervention_distance
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from privet.arrays import Bools, Floats, Indices
 from privet.errors import GraphError, KnowledgeError
+from privet.graph.edge import Edge, Mark
 from privet.graph.fci_rules import (
     CIRCLE,
     HEAD,
@@ -26,7 +27,7 @@ from privet.graph.fci_rules import (
     discriminating_paths,
     written,
 )
-from privet.graph.graph import Edge, Graph, Mark
+from privet.graph.graph import Graph
 from privet.graph.knowledge import Knowledge
 from privet.graph.metrics import compare
 from privet.graph.pag import marks_of, pag_of_mag, respects, to_graph, true_mag, true_pag

@@ -11,8 +11,9 @@ import pytest
 
 import privet
 from privet.graph.confidence import claimed, with_confidence
+from privet.graph.edge import Edge
 from privet.graph.formats.files import from_json, to_json
-from privet.graph.graph import Edge, Graph
+from privet.graph.graph import Graph
 from privet.schema.model import Column, Schema
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import privet
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 from privet.results.diagnostics import Diagnosis, against_sense
 from privet.results.discovery import Discovery
 from privet.schema.model import Column, Schema

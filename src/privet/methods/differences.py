@@ -15,7 +15,8 @@ from privet.arrays import Floats
 from privet.errors import MethodError
 from privet.evidence.site_column import with_site
 from privet.evidence.tables import TableEvidence
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 from privet.independence.tables import TableJudge
 from privet.methods.sources.source import by_site
 from privet.privacy.queries.base import Release

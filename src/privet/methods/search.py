@@ -16,7 +16,8 @@ from privet.arrays import Bools
 from privet.errors import MethodError
 from privet.graph.confidence import claimed, with_confidence
 from privet.graph.copies import hang
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 from privet.graph.knowledge import Knowledge
 from privet.graph.meek import apply_knowledge
 from privet.methods.absences import absences, doubts

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import DataError, GraphError
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 from privet.schema.model import Column, Schema, did_you_mean
 
 BLOCK = 1 << 16  # rows drawn at a time: small enough for the processor's cache

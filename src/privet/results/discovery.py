@@ -9,7 +9,8 @@ from typing import Any
 
 from privet.graph.absence import Absence
 from privet.graph.agreement import Agreement, agreement
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 from privet.results import saved
 from privet.results.certificate import Certificate
 from privet.results.diagnostics import Diagnosis, against_sense, diagnose

@@ -6,25 +6,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from privet.errors import PrivetError
-from privet.graph.graph import Edge, Graph
+from privet.graph.graph import Graph
+from privet.graph.notebook import edges_table, marks_read
 from privet.independence.effects import STRONG
+from privet.markup.pieces import paragraphs, safe, section, table
 from privet.methods.plan import plan
 from privet.results.diagnostics import rounded, seen_by
-from privet.results.report.page import badge, page, paragraphs, promise, safe, section, table
+from privet.results.report.page import badge, page, promise
 from privet.results.saved import Saved
 
 if TYPE_CHECKING:
     from privet.results.discovery import Discovery
 
 MOST_UNDECIDED = 60  # pairs that the page lists
-READING = {
-    "-->": "the first causes the second",
-    "---": "one causes the other, and these data cannot tell which",
-    "<->": "neither causes the other; something unseen causes both",
-    "o->": "the second does not cause the first",
-    "o-o": "joined, and the data do not tell how",
-    "o--": "joined, and the second may cause the first",
-}
 
 
 def report(found: Discovery) -> str:
@@ -54,17 +48,15 @@ def _columns(found: Discovery) -> str:
 
 
 def _reading(graph: Graph) -> str:
-    marks = [mark for mark in READING if any(edge.mark == mark for edge in graph.edges)]
-    lines = "; ".join(f'<span class="mark">{safe(m)}</span> {READING[m]}' for m in marks)
     missing = (
         "columns that matter may be missing, but"
         if graph.kind == "pag"
         else "no column that matters is missing, and"
     )
     return (
-        f'<p class="soft">{lines}. Causes are claimed under the usual assumptions of such a '
-        f"search: {missing} no effects cancel each other out.</p>"
-        if marks
+        f'<p class="soft">{marks_read(graph)}. Causes are claimed under the usual assumptions of '
+        f"such a search: {missing} no effects cancel each other out.</p>"
+        if graph.edges
         else '<p class="soft">No edge stands out of the noise. That is no proof of independence: '
         "see what could have been seen.</p>"
     )
@@ -72,9 +64,8 @@ def _reading(graph: Graph) -> str:
 
 def _edges(graph: Graph) -> str:
     if not graph.edges:
-        return "<p>There are no edges.</p>"
-    edges = sorted(graph.edges, key=lambda edge: -(edge.confidence or 0.0))
-    return table(("edge", "confidence", "confidence of its arrow"), map(_edge, edges)) + (
+        return edges_table(graph)
+    return edges_table(graph) + (
         '<p class="soft">Confidence is the share of redrawn evidence in which the edge (or its '
         "arrow) is found again; where all agree, the odds of the evidence itself. An arrow that "
         "too few of them draw is a line, and the name is where it leans: the two columns are "
@@ -146,28 +137,6 @@ def _sites(found: Discovery) -> str:
         + table(("site", "releases", "triples", "triples of others that it did not measure"), parts)
         + '<p class="soft">The search was made again without each site in turn. An edge that rests '
         "on one site alone is as good as that site's numbers.</p>",
-    )
-
-
-def _edge(edge: Edge) -> tuple[str, str, str]:
-    mark = f'<span class="mark">{safe(edge.mark)}</span>'
-    told = edge.origin in ("pairs", "differences", "copy")  # by more than the search
-    said = "a copy" if edge.origin == "copy" else f"from {edge.origin}"
-    origin = f' <span class="soft">{said}</span>' if told else ""
-    lean = "" if edge.lean is None else f' <span class="soft">{safe(edge.lean)}</span>'
-    return (
-        f"{safe(edge.source)} {mark} {safe(edge.target)}{origin}",
-        _bar(edge.confidence),
-        _bar(edge.arrow_confidence) + lean,
-    )
-
-
-def _bar(value: float | None) -> str:
-    if value is None:
-        return '<span class="soft">-</span>'
-    return (
-        f'<span class="number"><span class="bar"><i style="width:{100 * value:.0f}%"></i></span>'
-        f"{value:.2f}</span>"
     )
 
 

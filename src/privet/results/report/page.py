@@ -7,8 +7,9 @@ archived and opened anywhere.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from html import escape
 from typing import Any
+
+from privet.markup.pieces import paragraphs, safe, table
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 STYLE = """
@@ -46,22 +47,6 @@ def page(title: str, parts: Iterable[str]) -> str:
     )
 
 
-def safe(value: object) -> str:
-    """Text for HTML, without characters that it does not allow."""
-    return escape("".join(c if c.isprintable() else "\ufffd" for c in str(value)))
-
-
-def section(title: str, body: str) -> str:
-    return f"<section><h2>{title}</h2>\n{body}</section>"
-
-
-def table(headings: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
-    """A table of cells that are HTML already."""
-    head = "".join(f"<th>{heading}</th>" for heading in headings)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in line)}</tr>\n" for line in lines)
-    return f"<table><tr>{head}</tr>\n{body}</table>"
-
-
 def badge(certificate: Mapping[str, Any]) -> str:
     if not certificate["private"]:
         return '<span class="badge bad">NOT PRIVATE</span>'
@@ -84,10 +69,6 @@ def badge(certificate: Mapping[str, Any]) -> str:
         f'<span class="badge good">differentially private: epsilon {certificate["epsilon"]:g}, '
         f"delta {certificate['delta']:g}</span>"
     )
-
-
-def paragraphs(texts: Iterable[str]) -> str:
-    return "".join(f"<p>{safe(text)}</p>" for text in texts)
 
 
 def promise(certificate: Any) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from privet.arrays import Bools, Floats
 from privet.errors import MethodError
-from privet.graph.graph import Kind
+from privet.graph.edge import Kind
 from privet.graph.meek import cpdag
 from privet.methods.literature.as_published import peri as noisy
 from privet.methods.literature.as_published.group_order import group_order
