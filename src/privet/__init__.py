@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from privet.privacy.ledger.book import Ledger
     from privet.results.certificate import Certificate
     from privet.results.discovery import Discovery
+    from privet.schema.column import Column
     from privet.schema.draft import draft
-    from privet.schema.model import Adjacency, Column, Schema
+    from privet.schema.model import Adjacency, Schema
 
     __version__: str
 
@@ -65,7 +66,7 @@ __all__ = [
 _HOME = {
     "Adjacency": "schema.model:Adjacency",
     "Certificate": "results.certificate:Certificate",
-    "Column": "schema.model:Column",
+    "Column": "schema.column:Column",
     "Discovery": "results.discovery:Discovery",
     "Edge": "graph.edge:Edge",
     "Graph": "graph.graph:Graph",

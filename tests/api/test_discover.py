@@ -30,7 +30,8 @@ from privet.results import saved as evidence_file
 from privet.results.diagnostics import about_rows
 from privet.results.folder import FILES, Stage
 from privet.results.report import graph as html
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from privet.trust.central import Central
 from tests.helpers.asked import asked
 

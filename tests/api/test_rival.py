@@ -15,7 +15,8 @@ from privet.graph.knowledge import Knowledge
 from privet.methods.literature.as_published.rivals import RIVALS
 from privet.methods.searches.causal_order import causal_order
 from privet.networks import load
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.helpers.hospitals import NAMES, NUMBERS, SCHEMA, numbers, patients
 
 FOUND = {"smoke --> cough", "dust --> cough"}

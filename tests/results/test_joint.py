@@ -23,7 +23,8 @@ from privet.results.certificate import Certificate
 from privet.results.joint import Sent, combined
 from privet.results.saved import Saved, load, to_json
 from privet.results.words import FIRST, SECOND, words
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.helpers.hospitals import (
     LABELS,
     NAMES,

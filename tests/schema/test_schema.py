@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from privet.errors import KnowledgeError, SchemaError
 from privet.graph.knowledge import Knowledge
+from privet.schema.column import Column, Kind, Missing
 from privet.schema.cuts import equal_width
-from privet.schema.model import Adjacency, Column, Kind, Missing, Schema
+from privet.schema.model import Adjacency, Schema
 from privet.schema.names import name_key
 
 EXAMPLE = """

@@ -26,7 +26,8 @@ from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.mechanisms import Laplace
 from privet.privacy.queries.tables import Tables
 from privet.privacy.vault import Vault
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from privet.trust.central import Central
 from privet.trust.subsample import amplified, check, sample
 

@@ -46,7 +46,8 @@ from privet.privacy.queries.base import records_changed
 from privet.privacy.queries.contrasts import GRID, contrasts
 from privet.privacy.queries.white import GRID as WHITE_GRID
 from privet.privacy.queries.white import Levels
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 POWER = 0.8
 DRAWS = 20_000  # of factors, to find the law of their product

@@ -20,7 +20,8 @@ from pathlib import Path
 from privet.errors import DataError, OutputError
 from privet.networks import tuebingen
 from privet.networks.measured import CYTOMETRY, MEASURED, STATURE, Measured
-from privet.schema.model import Column, Schema, did_you_mean
+from privet.schema.column import Column, did_you_mean
+from privet.schema.model import Schema
 
 URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
 SHA256 = {

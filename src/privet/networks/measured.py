@@ -28,7 +28,8 @@ from privet.errors import DataError
 from privet.graph.edge import Edge
 from privet.graph.graph import Graph
 from privet.networks.network import load
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 CYTOMETRY_NAMES = {
     "praf": "Raf",

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from privet.errors import DataError, GraphError
 from privet.graph.edge import Edge
 from privet.graph.graph import Graph
-from privet.schema.model import Column, Schema, did_you_mean
+from privet.schema.column import Column, did_you_mean
+from privet.schema.model import Schema
 
 BLOCK = 1 << 16  # rows drawn at a time: small enough for the processor's cache
 MOST_LEVELS = 255  # codes are bytes

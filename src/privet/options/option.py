@@ -13,7 +13,7 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 from privet.errors import MethodError
-from privet.schema.model import did_you_mean
+from privet.schema.column import did_you_mean
 
 Kind = Literal["whole", "number", "name", "flag"]
 KEY = "option"  # of a field's metadata

@@ -21,7 +21,8 @@ from privet.pairs.options import Choices
 from privet.privacy.ledger.conversion import Accounting
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import Range
-from privet.schema.model import Schema, did_you_mean
+from privet.schema.column import did_you_mean
+from privet.schema.model import Schema
 from privet.trust.curator import Curator
 
 Direction = Literal["-->", "<--", "undecided"]

@@ -26,7 +26,8 @@ from privet.privacy.queries.tables import Components
 from privet.results import certificate as certificates
 from privet.results.joint_promise import joint_certificate
 from privet.results.saved import Saved, kind
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from privet.schema.names import SITE, SITE_RULE, clean_name
 from privet.trust.noise import is_as_stated, price
 

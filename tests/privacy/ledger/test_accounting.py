@@ -17,7 +17,8 @@ from privet.privacy.ledger.conversion import Accounting, epsilon_for, rho_for
 from privet.privacy.mechanisms import Gaussian, Laplace, Select
 from privet.privacy.queries.tables import Tables
 from privet.privacy.vault import Vault
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from privet.trust.central import Central
 
 UNIT = "add-remove, 1 row(s) per person"

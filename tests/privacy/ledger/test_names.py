@@ -20,7 +20,8 @@ from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.ledger.conversion import rho_for
 from privet.privacy.ledger.store import FORMAT
 from privet.privacy.vault import Vault
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from privet.schema.names import name_key, same_name
 from tests.helpers.patience import PATIENCE
 

@@ -26,7 +26,7 @@ from privet.local.device.protocol import RESERVED, Protocol
 from privet.local.device.randomizer import Randomizer, named
 from privet.local.device.shuffle import Columns, shuffled
 from privet.privacy.engines.source import Block, Source, open_source
-from privet.schema.model import did_you_mean
+from privet.schema.column import did_you_mean
 
 PROTOCOL_FILE = "protocol.json"
 KINDS = (".csv", ".parquet")

@@ -38,7 +38,8 @@ from privet.privacy.queries.base import Release
 from privet.privacy.queries.gradient import FINE, Gradient
 from privet.privacy.queries.moments import Locations
 from privet.privacy.queries.tables import Tables
-from privet.schema.model import Adjacency, Schema, did_you_mean
+from privet.schema.column import did_you_mean
+from privet.schema.model import Adjacency, Schema
 from privet.search.constraints import Constraints
 from privet.search.notears import without_circles
 from privet.trust.curator import Curator

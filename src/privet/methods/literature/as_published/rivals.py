@@ -20,7 +20,8 @@ from privet.graph.meek import cpdag
 from privet.methods.literature.as_published import peri as noisy
 from privet.methods.literature.as_published.group_order import group_order
 from privet.methods.literature.as_published.site_scores import SCORES, local_scores, moments
-from privet.schema.model import Schema, did_you_mean
+from privet.schema.column import did_you_mean
+from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.search.direct_lingam import direct_lingam
 from privet.search.hill_climb import reachable
