@@ -154,9 +154,9 @@ def test_the_budget_is_kept_between_runs(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     assert ask(ledger=path).certificate["ledger"]["cap_set_by_this_run"]
     with pytest.raises(BudgetError, match=r"grant\(.people"):
-        ask(ledger=path)
+        ask(ledger=path, reuse=False)
     Ledger(path).grant("people", epsilon=20)
-    second = ask(ledger=Ledger(path))
+    second = ask(ledger=Ledger(path), reuse=False)
     assert not second.certificate["ledger"]["cap_set_by_this_run"]
     account = Ledger(path).account("people")
     assert account is not None and [run.state for run in account.runs] == ["closed"] * 2

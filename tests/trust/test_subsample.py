@@ -203,7 +203,7 @@ def test_a_vault_is_sampled_once_and_never_without_a_run() -> None:
     [
         (replace(SCHEMA, adjacency=Adjacency.REPLACE_ONE, rows=5), 0, "add-remove"),
         (replace(SCHEMA, rows_per_person=2), 0, "rows_per_person = 1"),
-        (SCHEMA, 1e-6, "--delta 0"),
+        (SCHEMA, 1e-6, "delta=0"),
     ],
     ids=["replace-one", "two rows", "delta"],
 )

@@ -124,7 +124,7 @@ def _play(site: Site, terms: Terms, folder: Path, refuses: bool) -> Score:
         opened(ledger).create(terms.schema.name, epsilon=asked["epsilon"] / 2, delta=cap)
     data = columns_of(site.model, site.sample(terms.rows))
     try:
-        found = discover(data, terms.schema, ledger=ledger, site=site.name, **asked)
+        found = discover(data, terms.schema, ledger=ledger, reuse=False, site=site.name, **asked)
     except BudgetError as error:
         if not refuses:
             raise

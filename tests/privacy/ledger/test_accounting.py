@@ -14,6 +14,7 @@ from privet.errors import BudgetError
 from privet.privacy.ledger.account import Account
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.ledger.conversion import Accounting, epsilon_for, rho_for
+from privet.privacy.ledger.store import FORMAT
 from privet.privacy.mechanisms import Gaussian, Laplace, Select
 from privet.privacy.queries.tables import Tables
 from privet.privacy.vault import Vault
@@ -134,7 +135,7 @@ def test_old_caps_stay_in_zcdp(tmp_path: Path) -> None:
         assert (run.currency, run.budget) == ("zcdp", rho_for(0.1, 1e-6, "zcdp"))
     begin(Ledger(path), 0.1).close()
     with sqlite3.connect(path) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (5,)
+        assert db.execute("PRAGMA user_version").fetchone() == (FORMAT,)
         counted = db.execute("SELECT dataset, accounting FROM caps").fetchall()
     assert counted == [("clinic", "zcdp"), ("harbour", "zcdp"), ("people", "gdp")]
     after = Ledger(path).accounts()

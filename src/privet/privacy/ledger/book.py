@@ -61,6 +61,7 @@ class Ledger:
         self.durable = str(path) != MEMORY
         self._by_default = path is None
         self._memory = None if self.durable else connect(MEMORY)
+        self.texts: dict[str, str] = {}  # what a ledger in memory keeps of the evidence of its runs
         if self._memory:
             weakref.finalize(self, self._memory.close)
         if self.durable and self.path.is_dir():

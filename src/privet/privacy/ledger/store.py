@@ -17,7 +17,7 @@ from privet.privacy.ledger.account import Account, Budget, Entry, RunRecord
 from privet.privacy.ledger.conversion import Accounting, currency_for
 from privet.schema.names import name_key
 
-FORMAT = 5
+FORMAT = 6
 BUSY_SECONDS = 5.0
 # epsilon, delta, test_delta, unit, accounting
 Cap = tuple[str, str, str, str | None, Accounting]
@@ -27,6 +27,11 @@ STUDIES = (
     " run TEXT NOT NULL REFERENCES runs (id), PRIMARY KEY (study, dataset))",
     "CREATE TABLE IF NOT EXISTS contexts (context TEXT NOT NULL,"
     " run TEXT NOT NULL REFERENCES runs (id), message BLOB, PRIMARY KEY (context, run))",
+)
+# Which evidence answers a run that is the same, and who has paid for it (``kept.py``).
+EVIDENCE = (
+    "CREATE TABLE IF NOT EXISTS evidence (key TEXT PRIMARY KEY,"
+    " run TEXT NOT NULL REFERENCES runs (id), digest TEXT NOT NULL)"
 )
 TABLES = (
     "CREATE TABLE caps (dataset TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL,"
@@ -40,6 +45,7 @@ TABLES = (
     " PRIMARY KEY (run, position))",
     "CREATE INDEX runs_of_dataset ON runs (dataset)",
     *STUDIES,
+    EVIDENCE,
     f"PRAGMA user_version = {FORMAT}",
 )
 # What formats of old lack: in which one a column was missing for the last time, and what it is for
@@ -49,7 +55,8 @@ TABLES = (
 # and up to format 4 all budgets with a delta were counted in zCDP.
 # Formats 1 and 2 may have several caps for one data set, under names that look alike. All are
 # read as one (``alike``) and made one by the first transaction that writes (``unite``).
-# Formats 1 to 4 know no studies; only transactions that write ask for these.
+# Formats 1 to 4 know no studies and those up to 5 keep no evidence; only transactions that write
+# ask for these.
 NEW_COLUMNS = (
     (1, "caps", "test_delta", "'0'"),
     (1, "runs", "test_delta", "'0'"),
@@ -111,7 +118,7 @@ def _added(version: int) -> Iterator[str]:
         if version <= last:
             rule = "" if value == "NULL" else f" NOT NULL DEFAULT {value}"
             yield f"ALTER TABLE {table} ADD COLUMN {column} TEXT{rule}"
-    yield from STUDIES
+    yield from (*STUDIES, EVIDENCE)
 
 
 def _seen(version: int) -> Iterator[str]:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from privet.errors import PrivetError
+from privet.evidence.plan_table import effect_text, plan_table
 from privet.graph.graph import Graph
 from privet.graph.notebook import edges_table, marks_read
 from privet.independence.effects import STRONG
-from privet.markup.pieces import paragraphs, safe, section, table
+from privet.markup.pieces import number, paragraphs, safe, section, table
 from privet.methods.plan import plan
 from privet.results.diagnostics import rounded, seen_by
 from privet.results.report.page import badge, page, promise
@@ -152,19 +153,11 @@ def _plan(saved: Saved, certificate: Mapping[str, Any]) -> str:
         made = plan(schema, rows, certificate["epsilon"], certificate["delta"])
     except PrivetError:
         return ""
-    lines = (
-        (
-            "nothing" if line.order == 0 else f"{line.order} column(s)",
-            safe(line.what),
-            *map(_effect, (line.typical, line.best, line.worst)),
-        )
-        for line in made.lines
-    )
     return section(
         "What could have been seen",
         f"<p>With about {rows:,} rows, this budget and levels as common as they were found to be, "
         "these effects are found in 8 of 10 runs. Weaker ones may exist without showing here.</p>"
-        + table(("given", "effect", "typical pair", "best pair", "worst pair"), lines),
+        + plan_table(made.lines),
     )
 
 
@@ -181,13 +174,9 @@ def _local_plan(saved: Saved) -> str:
         "What could have been seen",
         f"<p>{people:,} reports by {safe(line.protocol)} tell about as much on a pair of columns "
         f"as {rounded(line.worth):,} people without noise, which serves tests given {given}. In a "
-        f"typical pair an effect ({safe(line.what)}) of {_effect(line.effect)} is found in 8 of "
-        "10 runs. Weaker ones may exist without showing here.</p>",
+        f"typical pair an effect ({safe(line.what)}) of {number(effect_text(line.effect))} is "
+        "found in 8 of 10 runs. Weaker ones may exist without showing here.</p>",
     )
-
-
-def _effect(value: float) -> str:
-    return f'<span class="number">{f"{value:.3f}" if value < 1 else "none"}</span>'
 
 
 def _made(found: Discovery) -> str:

@@ -29,14 +29,14 @@ def report(found: Orientations) -> str:
         name,
         (
             f"<h1>Causes and effects in {safe(name)}</h1>{badge(found.certificate)}",
-            section("The pairs", _pairs(found.pairs)),
+            section("The pairs", pairs_table(found.pairs)),
             section("What is promised", promise(found.certificate)),
             section("How it was made", _made(found)),
         ),
     )
 
 
-def _pairs(pairs: Sequence[Orientation]) -> str:
+def pairs_table(pairs: Sequence[Orientation]) -> str:
     known = any(pair.wrong is not None for pair in pairs)
     headings = (
         "pair",
