@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from privet.graph.graph import Graph
 from privet.networks.fetch import FIELDS, SHA256, URL, archive, fetch
 from privet.networks.measured import CYTOMETRY, STATURE, Measured
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 Source = str | Path | None
 

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from privet.api.orient import orient
     from privet.api.verify import sign, verify
     from privet.errors import PrivetError
+    from privet.graph.edge import Edge
     from privet.graph.formats.files import load as load_graph
     from privet.graph.formats.files import save as save_graph
-    from privet.graph.graph import Edge, Graph
+    from privet.graph.graph import Graph
     from privet.graph.knowledge import Knowledge
     from privet.graph.metrics import compare
     from privet.methods.plan import plan, plan_sites
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
     from privet.privacy.ledger.book import Ledger
     from privet.results.certificate import Certificate
     from privet.results.discovery import Discovery
+    from privet.schema.column import Column
     from privet.schema.draft import draft
-    from privet.schema.model import Adjacency, Column, Schema
+    from privet.schema.model import Adjacency, Schema
 
     __version__: str
 
@@ -67,9 +69,9 @@ __all__ = [
 _HOME = {
     "Adjacency": "schema.model:Adjacency",
     "Certificate": "results.certificate:Certificate",
-    "Column": "schema.model:Column",
+    "Column": "schema.column:Column",
     "Discovery": "results.discovery:Discovery",
-    "Edge": "graph.graph:Edge",
+    "Edge": "graph.edge:Edge",
     "Graph": "graph.graph:Graph",
     "Knowledge": "graph.knowledge:Knowledge",
     "Ledger": "privacy.ledger.book:Ledger",

@@ -1,13 +1,58 @@
 """Every refusal that a user can meet: one sentence with the value, the rule and the fix.
 
 A message may depend on what is public (schema, budget, options), never on a row.
+
+Messages name options once, in brackets that nobody sees: ``⟦epsilon=1⟧`` reads epsilon=1 in Python
+and --epsilon 1 in the shell. Where they differ otherwise, both are written: ``⟦call()¦command⟧``.
 """
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
+_NAMED = re.compile("⟦([^⟦⟧]*)⟧")
+_WITHOUT = {"private=False": "--no-privacy", "reuse=False": "--no-reuse"}
+
 
 class PrivetError(Exception):
-    """Something the user can put right; the command line shows it and exits with code 2."""
+    """Something the user can put right; the command line shows it and exits with code 2.
+
+    >>> import privet
+    >>> try:
+    ...     privet.discover({"a": [1, 0]}, None)
+    ... except privet.PrivetError as error:
+    ...     print(error)
+    there is no schema, and what is public about the data must not be learnt from them; propose \
+one with privet.draft(data), correct it, and give it with schema='schema.toml'
+    """
+
+    @property
+    def said(self) -> str:
+        """The message with its brackets, for an error that quotes this one."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        """In the words of Python."""
+        return _NAMED.sub(lambda named: named[1].partition("¦")[0], self.said)
+
+    @property
+    def in_shell(self) -> str:
+        """In the words of the command line."""
+        return _NAMED.sub(lambda named: _flag(named[1]), self.said)
+
+
+def _flag(named: str) -> str:
+    python, _, shell = named.partition("¦")
+    name, _, value = python.partition("=")
+    flag = _WITHOUT.get(python, f"--{name.replace('_', '-')}")
+    bare = value in ("", "True") or python in _WITHOUT
+    return shell or (flag if bare else f"{flag} {value.strip(chr(39))}")
+
+
+def both(python: str, shell: str) -> str:
+    """What a message says in Python, and what in the shell."""
+    return "⟦{}¦{}⟧".format(*(re.sub("[⟦¦⟧]", "", text) for text in (python, shell)))
 
 
 class SchemaError(PrivetError):
@@ -48,6 +93,21 @@ class StudyError(PrivetError):
 
 class OutputError(PrivetError):
     """The output cannot be written."""
+
+
+def expect(
+    value: Any, kinds: type | tuple[type, ...], name: str, fix: str, error: type[PrivetError]
+) -> None:
+    """Refuse a value of another kind, before something stumbles over it. No truth is a number."""
+    known = kinds if isinstance(kinds, tuple) else (kinds,)
+    if not isinstance(value, known) or (isinstance(value, bool) and bool not in known):
+        kind = type(value).__name__
+        raise error(f"⟦{name}⟧ is {_short(value)} (of type {kind}); {fix}")
+
+
+def _short(value: object) -> str:
+    """Simple values are shown; others may hold rows."""
+    return repr(value) if isinstance(value, str | int | float | None) else "no such thing"
 
 
 NOTE = "privet: "  # how a note on an error begins that the command line may show

@@ -17,7 +17,8 @@ from privet.errors import BudgetError
 from privet.methods.plan import plan
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.ledger.conversion import weak_delta
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 
 ROWS = 40
 SCHEMA = Schema(

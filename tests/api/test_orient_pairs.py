@@ -116,8 +116,8 @@ def test_what_is_refused_costs_nothing() -> None:
         ({"orient_pairs": 0}, "lie between 0 and 1"),
         ({"orient_pairs": 1.5}, "lie between 0 and 1"),
         ({"method": "interaction-fci"}, "finds a PAG"),
-        ({"method": "priv-pc", "subsample": 0.5, "delta": 0.0}, "--subsample"),
-        ({"method": "em-pc", "as_published": True, "ledger": None}, "--as-published"),
+        ({"method": "priv-pc", "subsample": 0.5, "delta": 0.0}, "subsample"),
+        ({"method": "em-pc", "as_published": True, "ledger": None}, "as_published"),
     ):
         with pytest.raises(MethodError, match=words):
             discover(schema(ADD), **{"ledger": book, **options})

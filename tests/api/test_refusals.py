@@ -13,7 +13,8 @@ from privet.methods.options import Settings
 from privet.methods.sources import moments, tables
 from privet.privacy.queries.contrasts import GRID
 from privet.privacy.queries.tables import Components
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 
 def schema_of(*sizes: int) -> Schema:

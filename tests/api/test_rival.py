@@ -15,7 +15,8 @@ from privet.graph.knowledge import Knowledge
 from privet.methods.literature.as_published.rivals import RIVALS
 from privet.methods.searches.causal_order import causal_order
 from privet.networks import load
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.helpers.hospitals import NAMES, NUMBERS, SCHEMA, numbers, patients
 
 FOUND = {"smoke --> cough", "dust --> cough"}
@@ -154,7 +155,7 @@ def test_a_column_that_never_changes_and_a_site_with_one_row() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({}, MethodError, "privet combine --method interaction-peri"),
+        ({}, MethodError, "combine with method=.interaction-peri"),
         ({"epsilon": 1.0}, MethodError, "is not private"),
         ({"private": False, "epsilon": 1.0}, BudgetError, "epsilon"),
         ({"as_published": True}, BudgetError, "no epsilon"),

@@ -23,7 +23,8 @@ from privet.bench.local_published import (
 from privet.errors import MethodError
 from privet.local.device import geometric
 from privet.local.device.answers import Answers
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 FALSE_ALARM = 1e-6
 

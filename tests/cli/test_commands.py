@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from privet.graph.edge import Edge
 from privet.graph.formats.files import load, save
-from privet.graph.graph import Edge, Graph
+from privet.graph.graph import Graph
 from privet.methods import catalogue
 from privet.pairs import way as ways
 from privet.schema.model import Schema

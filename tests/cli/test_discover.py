@@ -286,7 +286,7 @@ def test_a_name_with_control_characters_cannot_steer_the_terminal(home: Path, ru
     result = run(*GOOD)
     assert result.code == 0, result.err
     assert "\x1b" not in result.out
-    refused = run(*GOOD[:-1], "out2")
+    refused = run(*GOOD[:-1], "out2", "--no-reuse")
     assert refused.code == 2 and "\x1b" not in refused.err
 
 
@@ -311,5 +311,6 @@ def test_many_columns_run_or_the_limit_is_said(
 def test_nothing_is_left_beside_the_output(home: Path, run: Run) -> None:
     before = set(snapshot(home))
     run(*GOOD)
-    after = {name for name in snapshot(home) if not name.startswith("out")}
+    kept = ("out", "ledger.db.evidence")
+    after = {name for name in snapshot(home) if not name.startswith(kept)}
     assert after - before == {"ledger.db"}

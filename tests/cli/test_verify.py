@@ -15,7 +15,8 @@ import privet
 from privet.api.verify import new_key, sign, verify
 from privet.errors import EvidenceError, StudyError
 from privet.results import seal
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.helpers.garden import Run
 
 LEVELS = ("no", "yes")

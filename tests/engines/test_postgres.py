@@ -20,7 +20,8 @@ from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.postgres import PostgresParts, PostgresTable
 from privet.privacy.engines.source import UNREADABLE, open_source
 from privet.privacy.engines.streamed import StreamedRows
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.golden.cases import repeatable
 from tests.helpers.odd_table import POLICIES, answers, odd_schema, odd_table
 from tests.helpers.servers import no_postgres, postgres

@@ -14,7 +14,8 @@ from privet.evidence.copies import Guess, copies, guesses
 from privet.evidence.counts import Counts
 from privet.evidence.tables import TableEvidence
 from privet.methods.options import make_settings
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 LEVELS = {"a": 4, "same": 4, "coarse": 2, "nearly": 4, "free": 3}
 

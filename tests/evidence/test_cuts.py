@@ -22,8 +22,9 @@ from privet.privacy.queries.cut import Cut
 from privet.privacy.together.wire import Answer, Ask
 from privet.results import joint
 from privet.results.joint import Sent
+from privet.schema.column import Column
 from privet.schema.cuts import FINE, fixed
-from privet.schema.model import Column, Schema
+from privet.schema.model import Schema
 from privet.trust.central import Central
 from privet.trust.curator import Curator
 from privet.trust.together import Together, first_place

@@ -35,7 +35,8 @@ from privet.privacy.ledger.book import Ledger
 from privet.privacy.ledger.conversion import rho_for
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.moments import PAIR, SQUARE, Locations, Moments
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from privet.trust.central import Central
 
 FALSE_ALARM = 1e-6

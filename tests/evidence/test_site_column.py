@@ -15,7 +15,8 @@ from privet.evidence.tables import TableEvidence, components_query
 from privet.independence.tables import TableJudge
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import GRID, contrasts
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 LEVELS = (2, 3, 4)
 NAMES = ("a", "b", "c")

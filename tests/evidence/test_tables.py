@@ -21,7 +21,8 @@ from privet.privacy.mechanisms import Exact, Gaussian
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import GRID, contrasts, design_inverse
 from privet.privacy.queries.tables import Components
-from privet.schema.model import Adjacency, Column, Kind, Schema
+from privet.schema.column import Column, Kind
+from privet.schema.model import Adjacency, Schema
 from tests.helpers.stacks import stack
 
 FALSE_ALARM = 1e-6

@@ -14,7 +14,8 @@ from privet.evidence import completion
 from privet.evidence.white import RADII, Design
 from privet.privacy.queries.tables import Components
 from privet.privacy.queries.white import GRID, White
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 NAMES = ("a", "b", "c", "d")
 SMALL = [s for order in range(3) for s in combinations(range(4), order)]

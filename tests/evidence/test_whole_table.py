@@ -22,7 +22,8 @@ from privet.privacy.ledger.book import Ledger
 from privet.privacy.queries.contrasts import GRID
 from privet.privacy.queries.tables import Components, Tables
 from privet.privacy.queries.white import White
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 SMALL, LARGE = "cancer", "sachs"
 

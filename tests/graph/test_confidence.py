@@ -11,7 +11,8 @@ import pytest
 from privet.errors import SchemaError
 from privet.evidence.tables import TableEvidence, _Layer, table_replicas
 from privet.graph.confidence import with_confidence
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 from privet.independence.tables import TableJudge
 from privet.methods import catalogue
 from privet.methods.basis import Listener

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from privet.graph.copies import hang, set_apart
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 from privet.graph.knowledge import Knowledge
 
 NAMES = ("a", "b", "copy")

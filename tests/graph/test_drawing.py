@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from privet.graph.drawing import svg
-from privet.graph.graph import Edge, Graph, Mark
+from privet.graph.edge import Edge, Mark
+from privet.graph.graph import Graph
 from privet.graph.layout import BOX_HEIGHT, place
 
 SVG = "{http://www.w3.org/2000/svg}"

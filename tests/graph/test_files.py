@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privet.errors import GraphError, OutputError
+from privet.graph.edge import ALLOWED, KINDS, SYMMETRIC, Edge, Kind, Mark
 from privet.graph.formats import files as io
 from privet.graph.formats.files import load, save
-from privet.graph.graph import ALLOWED, KINDS, SYMMETRIC, Edge, Graph, Kind, Mark
+from privet.graph.graph import Graph
 
 ODD = (
     *("a b", 'say "hi"', "naïve, ünïcode", "back\\slash\\", "node", "x -> y;", "<&'>"),

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from privet.errors import GraphError
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 
 COLLIDER = Graph("dag", ("a", "b", "c"), (Edge("a", "c", "-->"), Edge("b", "c", "-->")))
 CHAIN = Graph("dag", ("a", "b", "c"), (Edge("a", "b", "-->", 0.9, 0.8), Edge("b", "c", "-->")))

@@ -9,7 +9,8 @@ import pytest
 
 from privet.arrays import Bools, Floats
 from privet.errors import GraphError
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 from privet.graph.metrics import compare, structural_intervention_distance
 
 
@@ -67,7 +68,7 @@ def test_pags_are_compared_by_their_marks() -> None:
 def test_what_cannot_be_compared_is_refused() -> None:
     with pytest.raises(GraphError, match="only in the first: 'c'; only in the second: 'd', 'e'"):
         compare(dag("abc"), dag("abde"))
-    with pytest.raises(GraphError, match=r"compare two PAGs.*--pag.*graph.skeleton"):
+    with pytest.raises(GraphError, match=r"compare two PAGs.*truth.pag.*graph.skeleton"):
         compare(dag("ab"), Graph("pag", ("a", "b")))
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from privet.arrays import Bools, Floats, Indices
 from privet.errors import GraphError, KnowledgeError
+from privet.graph.edge import Edge, Mark
 from privet.graph.fci_rules import (
     CIRCLE,
     HEAD,
@@ -26,7 +27,7 @@ from privet.graph.fci_rules import (
     discriminating_paths,
     written,
 )
-from privet.graph.graph import Edge, Graph, Mark
+from privet.graph.graph import Graph
 from privet.graph.knowledge import Knowledge
 from privet.graph.metrics import compare
 from privet.graph.pag import marks_of, pag_of_mag, respects, to_graph, true_mag, true_pag
@@ -494,5 +495,5 @@ def test_pags_are_compared_mark_by_mark() -> None:
     assert compare(truth, pag("abc")).mark_accuracy == 1.0
     dag = Graph("dag", tuple("abc"))
     assert compare(dag, dag).mark_accuracy is None
-    with pytest.raises(GraphError, match=r"graph.pag\(\).* turns a DAG or CPDAG"):
+    with pytest.raises(GraphError, match=r"truth.pag\(\).* turns a DAG or CPDAG"):
         compare(dag, truth)

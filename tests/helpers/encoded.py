@@ -11,7 +11,8 @@ from privet.graph.knowledge import Knowledge
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.vault import Vault
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from privet.trust.central import Central
 
 Records = Sequence[Sequence[int]]

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 import privet
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 LABELS = ("hospital-a", "hospital-b", "hospital-c")
 NAMES = ("smoke", "cough", "dust")

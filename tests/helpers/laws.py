@@ -16,7 +16,8 @@ import numpy as np
 from scipy.stats import chi2
 
 from privet.local import Protocol
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 FALSE_ALARM = 1e-6
 

@@ -21,7 +21,8 @@ from privet.privacy.queries.moments import Locations, Moments
 from privet.privacy.queries.pairs import LossDifference, PairTable, QuantileRanks
 from privet.privacy.queries.tables import Components, Tables
 from privet.privacy.queries.white import Clip, White
-from privet.schema.model import Column, Missing, Schema
+from privet.schema.column import Column, Missing
+from privet.schema.model import Schema
 
 TEXTS = [
     "no",

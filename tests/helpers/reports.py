@@ -15,7 +15,8 @@ from privet.local.collector.tables import LocalEvidence
 from privet.local.device.blocks import codes_of, make
 from privet.local.device.protocol import Protocol
 from privet.privacy.queries.base import Release
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.helpers.asked import asked
 
 Floats = NDArray[np.float64]

@@ -32,7 +32,8 @@ from privet.privacy.ledger.conversion import rho_for
 from privet.privacy.mechanisms import Gaussian
 from privet.privacy.queries.contrasts import GRID, design_inverse
 from privet.privacy.queries.tables import Components
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.helpers.stacks import Noise, Tables, stack
 
 FALSE_ALARM = 1e-6

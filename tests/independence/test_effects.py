@@ -23,7 +23,8 @@ from privet.independence.effects import (
 from privet.independence.tables import TableJudge
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.queries.base import Release
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 SCHEMA = Schema(
     name="t",

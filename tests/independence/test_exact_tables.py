@@ -27,7 +27,8 @@ from privet.independence.exact_tables import ExactTableJudge
 from privet.independence.tables import TableJudge
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.tables import Components
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from privet.trust.central import Central
 
 MIDDLES = "abcd"

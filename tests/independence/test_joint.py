@@ -33,7 +33,8 @@ from privet.networks import load, random_linear_gaussian
 from privet.privacy.ledger.conversion import budget_for
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import GRID
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from privet.trust.session import Session
 from tests.helpers.stacks import Noise, stack
 

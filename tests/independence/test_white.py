@@ -14,7 +14,8 @@ from privet.independence.tables import TableJudge
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.queries.base import Query, Release
 from privet.privacy.queries.white import LARGEST_RADIUS, Clip, White
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 LEVELS = (2, 3, 3, 3)
 SCHEMA = Schema(

@@ -11,9 +11,11 @@ import pytest
 
 import privet
 from privet.graph.confidence import claimed, with_confidence
+from privet.graph.edge import Edge
 from privet.graph.formats.files import from_json, to_json
-from privet.graph.graph import Edge, Graph
-from privet.schema.model import Column, Schema
+from privet.graph.graph import Graph
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 
 def table(rows: int, levels: int = 2) -> tuple[dict[str, Any], Schema]:

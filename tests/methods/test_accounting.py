@@ -40,7 +40,7 @@ def test_zcdp_is_for_methods_that_live_on_pure_answers(
     monkeypatch.setattr(Vault, "_charge", listening)
     data, schema = tables()["categories" if "categorical" in method.kinds else "numbers"]
     budget = {"epsilon": 4.0, "delta": 1e-6, "ledger": ":memory:"}
-    saved = measure(data, schema, make_settings(), method=method.name, **budget)  # type: ignore[arg-type]
+    saved = measure(data, schema, make_settings(), method=method.name, **budget)
     share = costs[False] / sum(costs.values())
     assert (share > QUARTER) == (method.accounting == "zcdp"), float(share)
     assert saved.certificate["accounting"] == method.accounting

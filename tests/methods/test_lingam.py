@@ -17,7 +17,8 @@ from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.source import open_source
 from privet.privacy.queries.base import Release
 from privet.results.saved import Saved, load, to_json
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.search.direct_lingam import direct_lingam
 from privet.trust.central import Central

@@ -18,7 +18,8 @@ from privet.api.discover import measure, search
 from privet.errors import EvidenceError, KnowledgeError, MethodError, SchemaError
 from privet.evidence.exact_tables import ExactTables
 from privet.graph.agreement import agreement
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 from privet.graph.knowledge import Knowledge
 from privet.methods import catalogue
 from privet.methods.basis import Listener

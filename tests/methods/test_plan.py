@@ -16,7 +16,8 @@ from privet.methods.plan import epsilon_for, plan
 from privet.networks import load
 from privet.privacy.ledger.conversion import budget_for
 from privet.privacy.queries.contrasts import GRID
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from tests.helpers.stacks import stack
 
 ROWS = 100_000

@@ -149,7 +149,7 @@ def test_fetch_from_a_folder(archive: Path, tmp_path: Path) -> None:
 
 def test_what_is_there_is_not_overwritten(archive: Path, tmp_path: Path) -> None:
     (tmp_path / "adult.schema.toml").write_text("mine")
-    with pytest.raises(OutputError, match="--force"):
+    with pytest.raises(OutputError, match="force=True"):
         fetch("adult", tmp_path, source=archive)
     assert not (tmp_path / "adult.csv").exists()
     fetch("adult", tmp_path, source=archive, force=True)
@@ -168,7 +168,7 @@ def test_a_file_that_is_not_the_archives_is_refused(
 
 def test_a_missing_file_or_data_set_is_named(archive: Path, tmp_path: Path) -> None:
     (archive / "adult.test").unlink()
-    with pytest.raises(DataError, match=r"adult\.test.*--from"):
+    with pytest.raises(DataError, match=r"adult\.test.*source"):
         fetch("adult", tmp_path / "out", source=archive)
     with pytest.raises(DataError, match="did you mean 'adult'"):
         fetch("adlut", tmp_path / "out")
@@ -195,11 +195,11 @@ def test_download(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (urllib.error.URLError("no such host"), "no such host.*--from"),
-        (TimeoutError("timed out"), "timed out.*--from"),
-        (ConnectionResetError(), "ConnectionResetError.*--from"),
-        (urllib.error.HTTPError("u", 404, "Not Found", None, None), "Not Found.*--from"),  # type: ignore[arg-type]
-        (b"0" * 101, "more than 100 bytes.*--from"),
+        (urllib.error.URLError("no such host"), "no such host.*source"),
+        (TimeoutError("timed out"), "timed out.*source"),
+        (ConnectionResetError(), "ConnectionResetError.*source"),
+        (urllib.error.HTTPError("u", 404, "Not Found", None, None), "Not Found.*source"),  # type: ignore[arg-type]
+        (b"0" * 101, "more than 100 bytes.*source"),
         (b"<html>", "checksum"),
     ],
 )

@@ -114,7 +114,7 @@ def test_the_seed_fixes_the_random_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize("taken", ["asia.csv", "asia.schema.toml", "asia.truth.json"])
 def test_nothing_is_overwritten_without_force(tmp_path: Path, taken: str) -> None:
     (tmp_path / taken).write_text("mine")
-    with pytest.raises(OutputError, match=f"{taken}.*--force"):
+    with pytest.raises(OutputError, match=f"{taken}.*force=True"):
         simulate("asia", rows=5, seed=0, output=tmp_path / "asia.csv")
     assert os.listdir(tmp_path) == [taken] and (tmp_path / taken).read_text() == "mine"
     simulate("asia", rows=5, seed=0, output=tmp_path / "asia.csv", force=True)

@@ -59,7 +59,7 @@ def test_fetched_pairs_are_read_again(archive: Path, tmp_path: Path) -> None:
 
 def test_what_is_there_is_not_overwritten(archive: Path, tmp_path: Path) -> None:
     fetch("tuebingen", tmp_path / "out", source=archive)
-    with pytest.raises(OutputError, match="--force"):
+    with pytest.raises(OutputError, match="force=True"):
         fetch("tuebingen", tmp_path / "out", source=archive)
     fetch("tuebingen", tmp_path / "out", source=archive, force=True)
 

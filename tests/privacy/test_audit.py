@@ -31,7 +31,8 @@ from privet.privacy.ledger.conversion import rho_for
 from privet.privacy.mechanisms import Gaussian, Laplace, Select
 from privet.privacy.queries.base import Release, Rows
 from privet.privacy.vault import Vault
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from privet.trust.central import Central
 
 Floats = NDArray[np.float64]

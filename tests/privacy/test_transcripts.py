@@ -28,7 +28,8 @@ from privet.privacy.queries.base import Release
 from privet.privacy.queries.tables import Components
 from privet.privacy.queries.white import White
 from privet.privacy.vault import Vault
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from privet.trust.central import Central
 
 SCHEMA = Schema(

@@ -27,7 +27,8 @@ from privet.privacy.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, 
 from privet.privacy.queries.base import Query
 from privet.privacy.queries.tables import Tables
 from privet.privacy.vault import Vault
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 SECRET = "zanzibar"  # stands in a cell, so it must never show
 SCHEMA = Schema(

@@ -19,7 +19,8 @@ from privet.privacy.queries.tables import Tables
 from privet.privacy.vault import Vault
 from privet.results import certificate as certificates
 from privet.results.certificate import Certificate
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from privet.trust import statement
 
 SCHEMA = Schema(

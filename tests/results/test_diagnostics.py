@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 import privet
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 from privet.results.diagnostics import Diagnosis, against_sense
 from privet.results.discovery import Discovery
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 ROWS = 20_000
 RNG = np.random.default_rng(5)

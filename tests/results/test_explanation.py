@@ -20,7 +20,8 @@ from privet.independence.tables import TableJudge
 from privet.privacy.queries.contrasts import GRID
 from privet.results.discovery import Discovery
 from privet.results.explanation import Answer, _of_tables
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.helpers.stacks import stack
 
 ROWS, RUNS = 20_000, 100

@@ -23,7 +23,8 @@ from privet.results.certificate import Certificate
 from privet.results.joint import Sent, combined
 from privet.results.saved import Saved, load, to_json
 from privet.results.words import FIRST, SECOND, words
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.helpers.hospitals import (
     LABELS,
     NAMES,
@@ -255,7 +256,7 @@ def test_knowledge_must_agree_or_be_given(files: list[Path]) -> None:
     tiers = Knowledge(tiers=(("smoke", "dust"), ("cough",)))
     odd = hospital("odd", schema=replace(SCHEMA, knowledge=tiers)).evidence
     sent = [Sent(origin="a", saved=load(files[0])), Sent(origin="odd", saved=odd)]
-    with pytest.raises(EvidenceError, match=r"'odd' has other knowledge.*--schema FILE"):
+    with pytest.raises(EvidenceError, match=r"'odd' has other knowledge.*schema='FILE'"):
         combined(sent)
     given = replace(SCHEMA, name="all", knowledge=tiers)
     saved = combined(sent, given)
@@ -378,7 +379,7 @@ def test_two_runs_on_the_same_people(tmp_path: Path) -> None:
 
 
 def test_labels(files: list[Path]) -> None:
-    refused(files, put("certificate", "site", value=None), "has no site, .*--site LABEL")
+    refused(files, put("certificate", "site", value=None), "has no site, .*site='LABEL'")
     refused(files, lambda document: document["certificate"].pop("site"), "has no site")
     for label in ("Hospital", "", 3, "a" * 41, "a b"):
         refused(files, put("certificate", "site", value=label), "but a label must be 1 to 40")

@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 
 import privet
-from privet.graph.graph import Edge
+from privet.graph.edge import Edge
 from privet.results.discovery import Discovery
 from privet.results.report.graph import report
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")

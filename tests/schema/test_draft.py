@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 
 from privet.errors import DataError
 from privet.schema.born import born_with
-from privet.schema.draft import _round_outward, draft
+from privet.schema.draft import _round_outward
+from privet.schema.draft import draft as drafted
 from privet.schema.model import Schema
+
+
+def draft(path: Path) -> str:
+    return drafted(path).to_toml()
 
 
 def table(tmp_path: Path, header: str, rows: list[str], name: str = "people.csv") -> Path:

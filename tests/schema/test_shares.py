@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from privet.errors import SchemaError
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 TEXT = """
 name = "t"

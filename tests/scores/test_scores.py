@@ -26,7 +26,8 @@ from privet.privacy.queries.base import Release
 from privet.privacy.queries.tables import Components, Tables
 from privet.results import saved as evidence_file
 from privet.results.saved import Saved
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from privet.scores.families import Families
 from privet.scores.gaussian import bge, gaussian_aic, gaussian_bic
 from privet.scores.noisy_tables import NoisyTables

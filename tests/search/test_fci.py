@@ -18,9 +18,10 @@ import numpy as np
 import pytest
 
 from privet.arrays import Bools, Floats, Indices
+from privet.graph.edge import Edge, Mark
 from privet.graph.fci_rules import CIRCLE, HEAD, NONE, TAIL, Marks
 from privet.graph.formats.matrices import from_causal_learn
-from privet.graph.graph import Edge, Graph, Mark
+from privet.graph.graph import Graph
 from privet.graph.knowledge import Knowledge
 from privet.graph.pag import marks_of, respects, to_graph, true_mag, true_pag
 from privet.search.constraints import Constraints

@@ -14,7 +14,8 @@ import pytest
 from privet.errors import DataError
 from privet.privacy.ledger import book, store
 from privet.privacy.ledger.book import Ledger
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from privet.trust import session as sessions
 from privet.trust.session import Session
 

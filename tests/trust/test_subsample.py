@@ -26,7 +26,8 @@ from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.mechanisms import Laplace
 from privet.privacy.queries.tables import Tables
 from privet.privacy.vault import Vault
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from privet.trust.central import Central
 from privet.trust.subsample import amplified, check, sample
 
@@ -202,7 +203,7 @@ def test_a_vault_is_sampled_once_and_never_without_a_run() -> None:
     [
         (replace(SCHEMA, adjacency=Adjacency.REPLACE_ONE, rows=5), 0, "add-remove"),
         (replace(SCHEMA, rows_per_person=2), 0, "rows_per_person = 1"),
-        (SCHEMA, 1e-6, "--delta 0"),
+        (SCHEMA, 1e-6, "delta=0"),
     ],
     ids=["replace-one", "two rows", "delta"],
 )

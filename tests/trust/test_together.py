@@ -27,7 +27,8 @@ from privet.privacy.together.wire import Answer, Ask
 from privet.privacy.vault import Vault
 from privet.results.saved import load
 from privet.results.together import certificate
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from privet.trust.together import Together, first_place
 from tests.helpers.hospitals import NAMES, NUMBERS, SCHEMA
 from tests.helpers.laws import FALSE_ALARM

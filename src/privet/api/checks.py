@@ -64,8 +64,9 @@ def read_schema(schema: Schema | str | Path | None) -> Schema:
     if schema is None:
         raise SchemaError(
             "there is no schema, and what is public about the data must not be learnt from them; "
-            "propose one with `privet schema draft DATA > schema.toml`, correct it, and give it "
-            "with --schema schema.toml"
+            "propose one with "
+            "⟦privet.draft(data)¦`privet schema draft DATA > schema.toml`⟧, correct "
+            "it, and give it with ⟦schema='schema.toml'⟧"
         )
     if isinstance(schema, str | Path):
         schema = Schema.load(schema)
@@ -112,8 +113,8 @@ def check_budget_options(epsilon: float | None, delta: float | None, private: bo
         return
     if epsilon is None:
         raise BudgetError(
-            "there is no epsilon; give one, such as --epsilon 1 (smaller is more private), or "
-            "--no-privacy to compute without protection"
+            "there is no epsilon; give one, such as ⟦epsilon=1⟧ (smaller is more private), or "
+            "⟦private=False⟧ to compute without protection"
         )
     from privet.methods.method import USUAL_DELTA
 
@@ -199,7 +200,7 @@ def check_uses(
         if not any(name in method.uses for method in chosen):
             users = [method.name for method in known if name in method.uses]
             raise MethodError(
-                f"{name} is {value!r}, but {' and '.join(m.name for m in chosen)} has no such "
+                f"⟦{name}⟧ is {value!r}, but {' and '.join(m.name for m in chosen)} has no such "
                 f"option; leave it away, or use one of {', '.join(users)}"
             )
 
@@ -208,7 +209,7 @@ def check_private(chosen: Chosen, private: bool) -> None:
     if private and not chosen.private:
         raise MethodError(
             f"{chosen.name} is not private ({chosen.reason}), but an epsilon was given; add "
-            f"--no-privacy and leave epsilon away, or use --method auto"
+            "⟦private=False⟧ and leave epsilon away, or use ⟦method='auto'⟧"
         )
 
 
@@ -216,6 +217,6 @@ def check_never_charged(private: bool, ledger: object) -> None:
     """Refuse what contradicts a method as published."""
     if not private or ledger is not None:
         raise MethodError(
-            "a method as published was asked for together with --no-privacy or a ledger, but it "
+            "a method as published was asked for together with ⟦private=False⟧ or a ledger, but it "
             "has a claimed epsilon of its own and is never charged; leave them away"
         )

@@ -8,14 +8,13 @@ the second is free and may be repeated on saved evidence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from privet.api import reuse as reuses
 from privet.api.checks import (
-    check_budget_options,
     check_data,
     check_free,
     check_site,
@@ -32,16 +31,12 @@ from privet.api.evidence import (
     saved_without_privacy,
 )
 from privet.api.methods import (
-    best_delta,
     check_no_pairs,
     check_options,
-    check_shared,
-    choose,
     choose_for_reports,
     names_of,
-    published_by,
-    share_for_pairs,
 )
+from privet.api.prepare import Request, prepare
 from privet.arrays import OnStep
 from privet.local.collector.collect import collect
 from privet.local.device.protocol import Protocol
@@ -58,10 +53,9 @@ from privet.results.discovery import Discovery
 from privet.results.local_promise import of_reports
 from privet.results.saved import Saved, to_json
 from privet.results.words import words
-from privet.schema.cuts import fixed
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
-from privet.trust.session import LedgerLike, Session, cap_delta, without_privacy
+from privet.trust.session import LedgerLike, Session, without_privacy
 
 
 def discover(
@@ -75,6 +69,7 @@ def discover(
     evidence: Saved | str | Path | None = None,
     protocol: Protocol | str | Path | None = None,
     ledger: LedgerLike = None,
+    reuse: bool = True,
     as_published: bool = False,
     site: str | None = None,
     on_step: OnStep | None = None,
@@ -96,6 +91,11 @@ def discover(
     With ``protocol`` (a protocol.json), ``data`` are reports that devices have randomised by it:
     they were private when they left, so nothing is spent; a schema given beside it may bring
     other knowledge.
+
+    A run that has been made before (same data set name, schema, method, options, budget and ledger)
+    is not made again: its evidence lies beside the ledger, nothing is spent and no data are read.
+    The result is ``.reused`` and says so. With ``reuse=False`` the data are asked anew, and paid
+    for; so they must be when the table has changed.
 
     ``as_published`` runs a method as its paper has it, to compare with: epsilon and delta are
     then what the paper would claim, nothing is charged and the certificate says why the claim
@@ -121,12 +121,12 @@ def discover(
     if evidence is not None:
         given = {**spending, "data": data is not None, "epsilon": epsilon}
         check_free("evidence", given)
-        return reuse(evidence, settings, schema=schema, method=method)
+        return again(evidence, settings, schema=schema, method=method)
     if protocol is not None:
         check_free("a protocol", {"epsilon": epsilon, **spending})
         saved = receive(data, protocol, settings, schema=schema, method=method)
         return search(saved, settings, method=method)
-    saved = measure(
+    request = prepare(
         data,
         schema,
         settings,
@@ -138,71 +138,43 @@ def discover(
         as_published=as_published,
         site=site,
     )
+    if reuse and request.paying and (found := reuses.find(ledger, request.key)) is not None:
+        return search(found, settings, method=method, reused=True, identical=True)
+    saved = take(request)
     with hold_evidence(saved):
         if on_measured is not None:
             on_measured(saved)
         return search(saved, settings, method=method)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What has passed all checks of what is public; ``share`` is that of the budget for pairs."""
-
-    data: object
-    schema: Schema
-    settings: Settings
-    methods: tuple[Method, ...]
-    share: Fraction
-    site: str | None = None
-
-
 def measure(
-    data: object,
-    schema: Schema | str | Path | None,
-    settings: Settings,
-    *,
-    epsilon: float | None,
-    delta: float | None = None,
-    method: str | Sequence[str] = "auto",
-    private: bool = True,
-    ledger: LedgerLike = None,
-    as_published: bool = False,
-    site: str | None = None,
+    data: object, schema: Schema | str | Path | None, settings: Settings, **asked: Any
 ) -> Saved:
     """The half that reads the data and costs privacy; all that is public is checked before."""
-    known = read_schema(schema)
-    if site is not None:  # sites that are combined must all cut alike
-        known = fixed(known)
-    check_site(site, promised=private and not as_published)
-    check_budget_options(epsilon, delta, private)
-    if delta is None:
-        cap = cap_delta(ledger, known) if private and not as_published else None
-        delta = best_delta(names_of(method), known, epsilon, cap)
-    chosen = tuple(choose(name, known, delta, private) for name in names_of(method))
-    check_options(chosen, settings)
-    for each in chosen:
-        each.serve(known, delta, settings)
-    share = share_for_pairs(chosen, known, settings, as_published)
-    check_data(data)
-    request = Request(
-        data=data, schema=known, settings=settings, methods=chosen, share=share, site=site
-    )
-    if as_published:
-        paper = published_by(chosen, private, ledger)
-        return _measure_as_published(request, paper, float(epsilon or 0), float(delta))
-    if not private or epsilon is None:
+    return take(prepare(data, schema, settings, **asked))
+
+
+def take(request: Request) -> Saved:
+    """What the rows answer: by a paper, without privacy, or for the budget."""
+    if request.paper is not None:
+        claimed = float(request.epsilon or 0), float(request.delta)
+        return _measure_as_published(request, request.paper, *claimed)
+    if request.epsilon is None:
         return _measure_exactly(request)
-    check_shared(chosen)
+    first = request.methods[0]
     session = Session(
-        data,
-        known,
-        ledger=ledger,
-        epsilon=epsilon,
-        delta=delta,
-        accounting=chosen[0].accounting,
-        method=chosen[0].name,
+        request.data,
+        request.schema,
+        ledger=request.ledger,
+        epsilon=request.epsilon,
+        delta=request.delta,
+        accounting=first.accounting,
+        method=first.name,
     )
-    return _measure_privately(request, session)
+    saved = _measure_privately(request, session)
+    with hold_evidence(saved):
+        reuses.keep(session, request.key, saved)
+    return saved
 
 
 def _measure_as_published(
@@ -281,7 +253,7 @@ def receive(
     return Saved(schema=table, releases=(release,), certificate=dict(promise))
 
 
-def reuse(
+def again(
     evidence: Saved | str | Path,
     settings: Settings,
     *,
@@ -300,8 +272,10 @@ def search(
     *,
     method: str | Sequence[str] = "auto",
     reused: bool = False,
+    identical: bool = False,
 ) -> Discovery:
-    """The half that costs nothing: a graph from evidence, or one for each of several methods."""
+    """The half that costs nothing: a graph from evidence, or one for each of several methods.
+    That of an ``identical`` run was found beside the ledger."""
     measured = certificates.of_evidence(saved.certificate)
     chosen = [
         catalogue.get(measured["method"] if name == "auto" else name) for name in names_of(method)
@@ -310,7 +284,10 @@ def search(
     for each in chosen:
         check_evidence(each, saved, measured)
         each.check(saved.schema, settings)
-    first, *others = (_search_one(saved, settings, each, measured, reused) for each in chosen)
+    facts = {"reused": reused, **_words(saved)}
+    if identical:
+        facts["identical_run"] = measured["ledger"]["run"]
+    first, *others = (_search_one(saved, settings, each, measured, facts) for each in chosen)
     return replace(first, others=tuple(others))
 
 
@@ -320,7 +297,11 @@ def _words(saved: Saved) -> dict[str, str]:
 
 
 def _search_one(
-    saved: Saved, settings: Settings, chosen: Method, measured: Certificate, reused: bool
+    saved: Saved,
+    settings: Settings,
+    chosen: Method,
+    measured: Certificate,
+    facts: Mapping[str, Any],
 ) -> Discovery:
     searched = tuple(release for release in saved.releases if pair_of(release) is None)
     found = chosen.search(saved.schema, searched, settings)
@@ -334,8 +315,7 @@ def _search_one(
             measured,
             chosen.name,
             chosen.options(settings, len(saved.schema.columns)),
-            reused=reused,
-            **_words(saved),
+            **facts,
         ),
         evidence=saved,
         method=chosen.name,

@@ -102,7 +102,8 @@ def check_evidence(chosen: Method, saved: Saved, measured: Certificate) -> None:
     if step_by_step(saved) and chosen is not by:
         raise MethodError(
             f"this evidence holds the answers that {by.name} was told step by step, of which "
-            f"{chosen.name} can make nothing; use --method {by.name}, or run {chosen.name} on the "
+            f"{chosen.name} can make nothing; use ⟦method={by.name!r}⟧, or run "
+            f"{chosen.name} on the "
             "data, for a budget of its own"
         )
 
@@ -111,18 +112,18 @@ def check_searchable(saved: Saved, settings: Settings) -> None:
     """Refuse evidence that no graph can be made of, and options of what is not asked again."""
     if settings.features != Settings.features:
         raise EvidenceError(
-            f"features {settings.features!r} was given together with evidence, but in which "
+            f"⟦features={settings.features!r}⟧ was given together with evidence, but in which "
             "features rows are measured is decided before; leave it away"
         )
     if settings.orient_pairs is not None:
         raise EvidenceError(
-            f"orient_pairs {settings.orient_pairs!r} was given together with evidence, but pairs "
+            f"⟦orient_pairs={settings.orient_pairs!r}⟧ was given together with evidence, but pairs "
             "are measured on data; leave it away: pairs that are in the evidence are used"
         )
     if saved.certificate.get("method") in {way.name for way in all_ways()}:
         raise EvidenceError(
             "this evidence holds pairs of columns and nothing to search; judge them again with "
-            "`privet orient --evidence FILE`"
+            "⟦privet.orient(evidence=…)¦`privet orient --evidence FILE`⟧"
         )
     _check_no_new_questions(saved, settings)
 
@@ -135,7 +136,8 @@ def _check_no_new_questions(saved: Saved, settings: Settings) -> None:
     named = [name for name, value in given.items() if value is not None and name not in free]
     if step_by_step(saved) and named:
         raise MethodError(
-            f"{named[0]} is {given[named[0]]!r}, but this evidence holds the answers to questions "
+            f"⟦{named[0]}⟧ is {given[named[0]]!r}, but this evidence holds the answers "
+            "to questions "
             f"that were asked without it; leave it away, or run the method on the data with it"
         )
 

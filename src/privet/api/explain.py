@@ -19,7 +19,8 @@ def explain(folder: str | Path, a: str, b: str) -> Explanation:
     place = Path(folder)
     if not place.is_dir():
         raise EvidenceError(
-            f"{str(folder)!r} is no folder; give the one that `privet discover --output` made"
+            f"{str(folder)!r} is no folder; give the one that "
+            "⟦found.save(folder)¦`privet discover --output`⟧ made"
         )
     if (place / PAIRS).exists() and not (place / "graph.json").exists():
         raise EvidenceError(

@@ -111,19 +111,21 @@ def share_for_pairs(
         return Fraction(0)
     problem = ""
     if as_published or settings.subsample is not None:
-        problem = "goes neither with --as-published nor with --subsample, which have no share left"
+        problem = (
+            "goes neither with ⟦as_published=True⟧ nor with ⟦subsample⟧, which have no share left"
+        )
     elif chosen[0].graph != "cpdag":
         problem = f"is for undirected edges, and {chosen[0].name} finds a {chosen[0].graph.upper()}"
     elif len(numeric(schema)) < 2:
         problem = "needs two numeric columns, and there are fewer in the schema"
     if problem:
-        raise MethodError(f"--orient-pairs {problem}; leave it away")
+        raise MethodError(f"⟦orient_pairs⟧ {problem}; leave it away")
     return Fraction(repr(settings.orient_pairs))
 
 
 def check_no_pairs(settings: Settings) -> None:
     if settings.orient_pairs is not None:
-        raise MethodError("--orient-pairs asks rows, and here are reports only; leave it away")
+        raise MethodError("⟦orient_pairs⟧ asks rows, and here are reports only; leave it away")
 
 
 # -- ways to orient pairs
@@ -139,8 +141,8 @@ def name_pairs(cause_effect: Names | None, all_pairs: bool, *, needed: bool) -> 
     if cause_effect is None:
         if needed and not all_pairs:
             raise MethodError(
-                "no pair was named; name two columns with --cause-effect A,B "
-                "(cause_effect=(a, b)), or ask for --all-pairs (all_pairs=True)"
+                "no pair was named; name two columns with "
+                "⟦cause_effect=('A', 'B')¦--cause-effect A,B⟧, or ask for ⟦all_pairs=True⟧"
             )
         return ()
     names = tuple(cause_effect) if isinstance(cause_effect, list | tuple) else ()
@@ -172,7 +174,7 @@ def check_way(
         raise MethodError(
             f"protect is {choices.protect!r}, which promises nothing to people in the other half "
             "of the rows, so it cannot be bought from a budget; leave it away, or run it as "
-            "published, which is not private (--as-published, as_published=True)"
+            "published, which is not private (⟦as_published=True⟧)"
         )
     if not private:
         check_free("private=False", {"a ledger": ledger is not None})
@@ -189,8 +191,8 @@ def _check_published(way: Way, choices: Choices) -> None:
         )
     if choices.protect == "both":
         raise MethodError(
-            "as published, a method protects one half of the rows; say which: --protect test or "
-            "--protect training"
+            "as published, a method protects one half of the rows; say which: ⟦protect='test'⟧ or "
+            "⟦protect='training'⟧"
         )
 
 
@@ -200,10 +202,10 @@ def check_stability_test(way: Way, schema: Schema, delta: float) -> None:
         raise MethodError(
             f"delta is {delta!r}, but {way.name} asks for what a noisy test has found stable, and "
             f"such a test misleads with a small probability, which is part of delta; give one far "
-            f"below 1 / (number of people), such as --delta 1e-6, or use --method {AUTO}"
+            f"below 1 / (number of people), such as ⟦delta=1e-6⟧, or use ⟦method={AUTO!r}⟧"
         )
     if schema.rows_per_person > 1:
         raise MethodError(
             f"rows_per_person = {schema.rows_per_person}, but {way.name} tests for stability "
-            f"against one record; use --method {AUTO}, or anm-sqrt-hsic"
+            f"against one record; use ⟦method={AUTO!r}⟧, or anm-sqrt-hsic"
         )

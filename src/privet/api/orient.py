@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from privet.api import reuse as reuses
 from privet.api.checks import (
     check_budget_options,
     check_data,
@@ -67,6 +68,7 @@ def orient(
     private: bool = True,
     as_published: bool = False,
     ledger: LedgerLike = None,
+    reuse: bool = True,
     evidence: Saved | str | Path | None = None,
     on_step: OnStep | None = None,
     on_measured: Callable[[Saved], None] | None = None,
@@ -76,9 +78,9 @@ def orient(
 
     ``cause_effect`` names the two columns, in any order; ``all_pairs`` asks about all pairs of
     numeric columns, which share the budget equally. ``data``, ``schema``, ``ledger``,
-    ``private`` and ``evidence`` are as for ``discover``; with evidence, the pairs in it are
-    judged again and nothing is spent. With delta = 0 noise is Laplace's, which is less for up to
-    about six pairs; with more, a delta helps. Methods that test for stability first (Spearman,
+    ``reuse``, ``private`` and ``evidence`` are as for ``discover``; with evidence, the pairs in it
+    are judged again and nothing is spent. With delta = 0 noise is Laplace's, which is less for up
+    to about six pairs; with more, a delta helps. Methods that test for stability first (Spearman,
     Kendall, ``anm-iqr-tested``) use all of delta for their tests.
 
     ``options``: see ``pairs.options.Choices``. ``protect`` of one half alone is a paper's idea and
@@ -98,7 +100,7 @@ def orient(
         saved = open_evidence(evidence, schema)
         names = name_pairs(cause_effect, all_pairs, needed=False)
         return judge(saved, choices, method=method, names=names, reused=True)
-    saved = measure(
+    request = prepare(
         data,
         schema,
         choices,
@@ -111,6 +113,9 @@ def orient(
         as_published=as_published,
         ledger=ledger,
     )
+    if reuse and request.paying and (found := reuses.find(ledger, request.key)) is not None:
+        return judge(found, choices, method=method, reused=True, identical=True)
+    saved = take(request)
     with hold_evidence(saved):
         if on_measured is not None:
             on_measured(saved)
@@ -126,9 +131,33 @@ class Request:
     choices: Choices
     way: Way
     pairs: tuple[Pair, ...]
+    epsilon: float | None
+    delta: float
+    ledger: LedgerLike
+    published: Published | None
+
+    @property
+    def paying(self) -> bool:
+        """Whether privacy is promised, and paid for."""
+        return self.epsilon is not None and self.published is None
+
+    @property
+    def key(self) -> str:
+        """The same for all runs that are the same."""
+        assert self.epsilon is not None
+        pairs = [(pair.x, pair.y) for pair in self.pairs]
+        return reuses.key_of(
+            "orient",
+            self.schema,
+            self.choices,
+            self.epsilon,
+            self.delta,
+            way=self.way.name,
+            pairs=pairs,
+        )
 
 
-def measure(
+def prepare(
     data: object,
     schema: Schema | str | Path | None,
     choices: Choices,
@@ -141,8 +170,9 @@ def measure(
     private: bool = True,
     as_published: bool = False,
     ledger: LedgerLike = None,
-) -> Saved:
-    """The half that reads the data and costs privacy; all that is public is checked before."""
+) -> Request:
+    """What is asked, once all that is public has been checked; without privacy, rows may be
+    counted."""
     known = read_schema(schema)
     check_budget_options(epsilon, delta, private)
     way = way_named(method)
@@ -156,22 +186,41 @@ def measure(
     if way.tested and private and not as_published:
         check_stability_test(way, known, delta)
     check_data(data)
-    request = Request(data=data, schema=known, choices=choices, way=way, pairs=pairs)
-    if as_published and way.published is not None:
-        return _measure_as_published(request, way.published, float(epsilon or 0), float(delta))
-    if not private or epsilon is None:
+    return Request(
+        data=data,
+        schema=known,
+        choices=choices,
+        way=way,
+        pairs=pairs,
+        epsilon=epsilon if private else None,
+        delta=delta,
+        ledger=ledger,
+        published=way.published if as_published else None,
+    )
+
+
+def take(request: Request) -> Saved:
+    """The half that reads the data and costs privacy."""
+    way, delta = request.way, request.delta
+    if request.published is not None:
+        claimed = float(request.epsilon or 0), float(delta)
+        return _measure_as_published(request, request.published, *claimed)
+    if request.epsilon is None:
         return _measure_exactly(request)
     session = Session(
-        data,
-        known,
-        ledger=ledger,
-        epsilon=epsilon,
+        request.data,
+        request.schema,
+        ledger=request.ledger,
+        epsilon=request.epsilon,
         delta=0 if way.tested else delta,
         test_delta=delta if way.tested else 0,  # what is tested takes all of it
         accounting=way.accounting,
         method=way.name,
     )
-    return _measure_privately(request, session)
+    saved = _measure_privately(request, session)
+    with hold_evidence(saved):
+        reuses.keep(session, request.key, saved)
+    return saved
 
 
 def _count_rows(data: object, schema: Schema) -> Schema:
@@ -215,11 +264,13 @@ def judge(
     method: str = "auto",
     names: tuple[Names, ...] = (),
     reused: bool = False,
+    identical: bool = False,
 ) -> Orientations:
-    """The half that costs nothing: directions from evidence, of these pairs or of all in it."""
+    """The half that costs nothing: directions from evidence, of these pairs or of all in it. That
+    of an ``identical`` run was found beside the ledger."""
     measured = certificates.of_evidence(saved.certificate)
     way = _way(method, measured["method"])
-    if reused and choices.special():
+    if reused and not identical and choices.special():
         raise EvidenceError(
             f"{' and '.join(choices.special())} was given together with evidence, which has been "
             "measured already; leave it away, or measure again"
@@ -230,7 +281,8 @@ def judge(
     for i, (a, b) in enumerate(wanted):
         choices.on_step(f"judging {a} and {b}", i / len(wanted))
         orientations.append(_judge_one(saved.schema, way, found, (a, b), choices))
-    options = certificates.of_search(measured, way.name, choices.options(), reused=reused)
+    facts = {"identical_run": measured["ledger"]["run"]} if identical else {}
+    options = certificates.of_search(measured, way.name, choices.options(), reused=reused, **facts)
     return Orientations(
         pairs=tuple(orientations), certificate=options, evidence=saved, method=way.name
     )
@@ -275,7 +327,7 @@ def _by_pair(saved: Saved) -> dict[Names, tuple[Release, ...]]:
     if not found:
         raise EvidenceError(
             f"this evidence holds no pairs; it was measured by {saved.certificate['method']}; "
-            "measure pairs with `privet orient DATA`, or search it with `privet discover`"
+            "measure pairs by orient on the data, or search it by discover"
         )
     return found
 

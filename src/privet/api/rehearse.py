@@ -28,7 +28,7 @@ from privet.methods.method import USUAL_DELTA
 from privet.networks.network import load
 from privet.networks.sites import Model, Site, columns_of, sites_of
 from privet.results.discovery import Discovery
-from privet.schema.model import did_you_mean
+from privet.schema.column import did_you_mean
 from privet.trust.session import opened
 
 FEWEST = 2  # sites that must arrive, so that there is something to put together
@@ -124,7 +124,7 @@ def _play(site: Site, terms: Terms, folder: Path, refuses: bool) -> Score:
         opened(ledger).create(terms.schema.name, epsilon=asked["epsilon"] / 2, delta=cap)
     data = columns_of(site.model, site.sample(terms.rows))
     try:
-        found = discover(data, terms.schema, ledger=ledger, site=site.name, **asked)
+        found = discover(data, terms.schema, ledger=ledger, reuse=False, site=site.name, **asked)
     except BudgetError as error:
         if not refuses:
             raise

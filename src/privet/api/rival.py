@@ -83,13 +83,13 @@ def _check_promise(chosen: Rival, private: bool, as_published: bool, epsilon: fl
         if chosen.name != "peri":
             raise MethodError(
                 f"{chosen.name} has no noise of its own, so it cannot be run as published; use "
-                "--no-privacy, or peri"
+                "⟦private=False⟧, or peri"
             )
     elif private:
         raise MethodError(
-            f"{chosen.name} over the rows of sites is not private; add --no-privacy to compare "
-            "with it, or let each site run `privet discover --site` and put their evidence "
-            "together with `privet combine --method interaction-peri`"
+            f"{chosen.name} over the rows of sites is not private; add ⟦private=False⟧ to compare "
+            "with it, or let each site run discover with ⟦site⟧ and put their evidence "
+            "together by combine with ⟦method='interaction-peri'⟧"
         )
     else:
         check_budget_options(epsilon, None, False)

@@ -26,7 +26,8 @@ from privet.privacy.together.lock import SITE_COLUMN, Lock
 from privet.privacy.together.wire import Answer, Ask, Place
 from privet.results import together as sums
 from privet.results.discovery import Discovery
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from privet.trust import study
 from privet.trust.session import LedgerLike
 from privet.trust.together import Post, Together, Waiting, first_place, next_place

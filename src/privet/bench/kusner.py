@@ -26,7 +26,8 @@ from privet.networks.pairs import ADDITIVE, random_pair
 from privet.pairs.flips import flipped_difference, flipped_sums
 from privet.privacy.queries.additive_noise import Anm, AnmScores, Protect
 from privet.privacy.queries.residuals import UNIT, LogIqr, Of
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 
 SCORES = {
     "Spearman's ρ": "spearman",

@@ -25,7 +25,8 @@ from privet.graph.graph import Graph
 from privet.networks import load, tuebingen
 from privet.networks.generated import random_linear_gaussian
 from privet.networks.measured import CYTOMETRY, STATURE, Measured
-from privet.schema.model import Schema, did_you_mean
+from privet.schema.column import did_you_mean
+from privet.schema.model import Schema
 
 SECOND = slice(853, 1755)  # rows of the second experiment
 TEN = 10

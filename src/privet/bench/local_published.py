@@ -33,8 +33,9 @@ from privet.local.device.geometric import check_success
 from privet.local.device.recipes import probability
 from privet.pairs.algorithms.on_rows import score
 from privet.privacy.ledger.conversion import Number
+from privet.schema.column import Column
 from privet.schema.cuts import equal_width
-from privet.schema.model import Column, Schema
+from privet.schema.model import Schema
 
 KRR_EACH, KRR_ROWS, GEO_EACH, GEO_ROWS = "k-RR C-wise", "k-RR Comb", "Geo C-wise", "Geo Comb"
 MECHANISMS = (KRR_EACH, KRR_ROWS, GEO_EACH, GEO_ROWS)

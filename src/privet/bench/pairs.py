@@ -24,7 +24,8 @@ from privet.errors import MethodError, PrivetError
 from privet.networks import tuebingen
 from privet.networks.pairs import ADDITIVE, EITHER_WAY, OTHER, random_pair
 from privet.privacy.ledger.conversion import check_asked
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
 ROWS = (500, 1000, 2000, 5000, 10_000, 20_000)

@@ -11,7 +11,7 @@ from privet.cli.show import console, number, printable, rows, table
 from privet.errors import MethodError
 
 if TYPE_CHECKING:
-    from privet.graph.graph import Edge
+    from privet.graph.edge import Edge
     from privet.results.discovery import Discovery
 
 

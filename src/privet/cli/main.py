@@ -80,7 +80,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """With the likeliest neighbour of a choice that is none."""
-        from privet.schema.model import did_you_mean
+        from privet.schema.column import did_you_mean
 
         found = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         near = did_you_mean(found[1], re.findall(r"[^\s,']+", found[2])) if found else ""
@@ -129,7 +129,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
     except PrivetError as error:
-        return _say(error, str(error), 2)
+        return _say(error, error.in_shell, 2)
     except Terminated as error:
         go_on = "" if _notes(error) else "; the same command begins anew"
         return _say(error, f"stopped by SIGTERM{go_on}", 143)
@@ -152,7 +152,7 @@ def _check_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None
         if word == "--":
             return
         if option.startswith("--") and option not in parser._option_string_actions:
-            from privet.schema.model import did_you_mean
+            from privet.schema.column import did_you_mean
 
             near = did_you_mean(option, parser._option_string_actions)
             raise UsageError(f"{parser.prog} has no option {option}{near}; {_help(parser)}")

@@ -34,6 +34,14 @@ def add_ledger(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_reuse(group: Any) -> None:
+    group.add_argument(
+        "--no-reuse",
+        action="store_true",
+        help="ask the data anew, and pay, even if an identical run has left its evidence",
+    )
+
+
 def add_data(parser: argparse.ArgumentParser) -> None:
     """The table: a file, or where it lies in an engine."""
     parser.add_argument(

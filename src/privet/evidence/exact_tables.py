@@ -104,7 +104,7 @@ class ExactTables:
             columns = ", ".join(wanted.sets[0])
             raise EvidenceError(
                 f"the table of {columns} was never counted, and there are no data to count it "
-                "from; run this search on the data, with --no-privacy"
+                "from; run this search on the data, with ⟦private=False⟧"
             )
         self._record(self._ask(wanted))
 

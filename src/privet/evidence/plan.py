@@ -39,14 +39,17 @@ import numpy as np
 from privet.arrays import Floats
 from privet.evidence import unit_noise
 from privet.evidence.moments import planned_noise
+from privet.evidence.plan_table import effect_text, plan_table
 from privet.evidence.prior import EFFECTS, default_level
 from privet.evidence.white import BETTER, PAIRS, RAREST, Design, contrast_worth
+from privet.markup.pieces import notebook, paragraphs, safe
 from privet.privacy.ledger.conversion import Number, budget_for
 from privet.privacy.queries.base import records_changed
 from privet.privacy.queries.contrasts import GRID, contrasts
 from privet.privacy.queries.white import GRID as WHITE_GRID
 from privet.privacy.queries.white import Levels
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 POWER = 0.8
 DRAWS = 20_000  # of factors, to find the law of their product
@@ -70,10 +73,21 @@ class PlanLine:
     typical: float
     worst: float
 
+    def __str__(self) -> str:
+        given = "nothing" if self.order == 0 else f"{self.order} column(s)"
+        size = effect_text(self.typical)
+        return f"given {given}: {self.what} of {size} is found in 8 of 10 runs in a typical pair"
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Plan:
-    """``invisible`` are the pairs in which not even a strong effect would show, given nothing."""
+    """``invisible`` are the pairs in which not even a strong effect would show, given nothing.
+
+    >>> schema = privet.Schema.of(["a", "b"], levels={"a": ["0", "1"], "b": ["0", "1"]})
+    >>> privet.plan(schema, rows=10_000, epsilon=1)  # doctest: +ELLIPSIS
+    Plan: interaction-pc on about 10,000 rows, epsilon 1, delta 1e-06
+      given nothing: Cramér's V of ... is found in 8 of 10 runs in a typical pair
+    """
 
     method: str
     rows: int
@@ -83,6 +97,24 @@ class Plan:
     lines: tuple[PlanLine, ...]
     invisible: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return "\n  ".join((f"Plan: {self._told()}", *map(str, self.lines)))
+
+    def _told(self) -> str:
+        return (
+            f"{self.method} on about {self.rows:,} rows, epsilon {self.epsilon:g}, "
+            f"delta {self.delta:g}"
+        )
+
+    def _repr_html_(self) -> str:
+        blind = [" and ".join(pair) for pair in self.invisible]
+        missed = f"Not even a strong effect would show between {'; '.join(blind)}." if blind else ""
+        return notebook(
+            f"<p>{safe(self._told())}: these effects are found in 8 of 10 runs.</p>",
+            plan_table(self.lines),
+            paragraphs((*([missed] if missed else []), *self.warnings)),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

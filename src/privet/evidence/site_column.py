@@ -29,8 +29,8 @@ def with_site(sites: Sequence[TableEvidence]) -> TableEvidence:
     if any(site.features is not None for site in sites):
         raise EvidenceError(
             "these sites have weighed their rows, each in its own way, so that a difference "
-            "between them may be one of weights; leave --use-differences away, or let the sites "
-            "measure with --features contrasts, in which no rows are weighed"
+            "between them may be one of weights; leave ⟦use_differences⟧ away, or let the sites "
+            "measure with ⟦features='contrasts'⟧, in which no rows are weighed"
         )
     first, d = sites[0], len(sites)
     names = (*first.names, SITE)

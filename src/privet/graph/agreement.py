@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-from privet.graph.graph import SYMMETRIC, Graph
+from privet.graph.edge import SYMMETRIC
+from privet.graph.graph import Graph
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from privet.graph.graph import SYMMETRIC, Edge, Graph
+from privet.graph.edge import SYMMETRIC, Edge
+from privet.graph.graph import Graph
 
 # Marks that say nothing about direction: there is nothing to be sure of.
 OPEN_MARKS = frozenset({"---", "o-o"})

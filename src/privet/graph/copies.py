@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from privet.graph.graph import Edge, Graph, Mark
+from privet.graph.edge import Edge, Mark
+from privet.graph.graph import Graph
 from privet.graph.knowledge import Knowledge
 
 ORIGIN = "copy"

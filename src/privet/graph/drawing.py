@@ -9,28 +9,30 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+from privet.graph.edge import Edge
 from privet.graph.figure import FONT_SIZE, Curve, Figure, figure, text_width
 from privet.graph.formats.common import End, ends
-from privet.graph.graph import Edge, Graph
+from privet.graph.graph import Graph
 from privet.graph.layout import BOX_HEIGHT, Arrow, Point
 
 LABEL_SIZE = 9.5
 MARGIN = 18.0
 TITLE_HEIGHT = 32.0
 STYLE = (
-    "text{font-family:system-ui,'Segoe UI','Helvetica Neue',Arial,sans-serif;"
+    ".privet-graph text{font-family:system-ui,'Segoe UI','Helvetica Neue',Arial,sans-serif;"
     "text-anchor:middle;fill:#16324a}"
-    ".title{font-size:15px;font-weight:600;fill:#6f8296;text-anchor:start}"
-    f".node text{{font-size:{FONT_SIZE}px}}"
-    ".node rect{fill:#e6eef5;stroke:#5b7f9e;stroke-width:1.2}"
-    ".edge path{fill:none;stroke:#6f8296;stroke-linecap:round}"
-    ".edge polygon{fill:#6f8296}"
-    ".edge circle{fill:none;stroke:#6f8296}"
-    ".tier rect{fill:#8aa0b4;fill-opacity:.1}.tier text{font-size:10px;fill:#6f8296;"
-    "text-anchor:start}"
-    ".undecided line{stroke:#b9c4cf;stroke-width:1;stroke-dasharray:1 4;stroke-linecap:round}"
-    f".label text{{font-size:{LABEL_SIZE}px}}"
-    ".label rect{fill:#e6eef5;fill-opacity:.9}"
+    ".privet-graph .title{font-size:15px;font-weight:600;fill:#6f8296;text-anchor:start}"
+    f".privet-graph .node text{{font-size:{FONT_SIZE}px}}"
+    ".privet-graph .node rect{fill:#e6eef5;stroke:#5b7f9e;stroke-width:1.2}"
+    ".privet-graph .edge path{fill:none;stroke:#6f8296;stroke-linecap:round}"
+    ".privet-graph .edge polygon{fill:#6f8296}"
+    ".privet-graph .edge circle{fill:none;stroke:#6f8296}"
+    ".privet-graph .tier rect{fill:#8aa0b4;fill-opacity:.1}"
+    ".privet-graph .tier text{font-size:10px;fill:#6f8296;text-anchor:start}"
+    ".privet-graph .undecided line{stroke:#b9c4cf;stroke-width:1;stroke-dasharray:1 4;"
+    "stroke-linecap:round}"
+    f".privet-graph .label text{{font-size:{LABEL_SIZE}px}}"
+    ".privet-graph .label rect{fill:#e6eef5;fill-opacity:.9}"
 )
 FEW_UNDECIDED = 20  # pairs; more would hide the graph
 MOST_UNDECIDED = 300  # pairs that are drawn at all
@@ -59,7 +61,7 @@ def svg(graph: Graph, title: str | None = None, tiers: Sequence[Sequence[str]] =
     heading = f'<text class="title" x="{MARGIN}" y="32">{_safe(title)}</text>' if title else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">'
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" class="privet-graph">'
         f"<style>{STYLE}</style>{heading}"
         f'<g transform="translate({MARGIN} {top})">\n' + "\n".join(body + labels) + "\n</g></svg>\n"
     )

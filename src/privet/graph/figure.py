@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 from privet.graph.layout import BOX_HEIGHT, Arrow, Layout, Point, place
 
 FONT_SIZE = 13
@@ -62,8 +63,10 @@ def _downwards(graph: Graph, tier: Mapping[str, int]) -> dict[Arrow, Edge]:
     step: dict[str, int] = {}
     left = list(graph.nodes)
     while left:
-        ready = [node for node in left if above[node] <= step.keys()]
-        first = min(ready, key=lambda n: (tier.get(n, -1), len(rather[n] - step.keys())))
+        ready = [node for node in left if above[node] <= step.keys()] or left  # in a circle
+        first = min(
+            ready, key=lambda n: (tier.get(n, -1), len((rather[n] | above[n]) - step.keys()))
+        )
         step[first] = len(step)
         left.remove(first)
     pairs = {}

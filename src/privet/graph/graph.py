@@ -1,83 +1,42 @@
-"""Graphs with named nodes and readable edges: DAG, CPDAG and PAG."""
+"""Graphs with named nodes and readable edges: DAG, CPDAG and PAG, and what others call the truth
+though its arrows run in circles."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, cast, get_args
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.errors import GraphError
+from privet.errors import GraphError, expect
 from privet.graph import meek
+from privet.graph.edge import ALLOWED, KINDS, MARKS, SYMMETRIC, Edge, Kind
+from privet.graph.exports import Exports
 
-Kind = Literal["dag", "cpdag", "pag"]
-Mark = Literal["-->", "---", "<->", "o->", "o-o", "o--"]
-
-KINDS: tuple[str, ...] = get_args(Kind)
-MARKS: tuple[str, ...] = get_args(Mark)
-SYMMETRIC = frozenset({"---", "<->", "o-o"})
-ALLOWED: dict[str, frozenset[str]] = {
-    "dag": frozenset({"-->"}),
-    "cpdag": frozenset({"-->", "---"}),
-    "pag": frozenset(MARKS),
-}
+SHOWN = 8  # edges in a short text
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True)
-class Edge:
-    """``source mark target``, read from left to right: Edge("smoke", "cancer", "-->").
-
-    ``confidence`` is the probability of the edge, ``arrow_confidence`` that of its mark. An edge
-    that ``lean``s to one of its ends would have an arrow there, but too little speaks for it; then
-    ``arrow_confidence`` is that of this arrow.
-    """
-
-    source: str
-    target: str
-    mark: Mark
-    confidence: float | None = None
-    arrow_confidence: float | None = None
-    origin: str | None = None
-    lean: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.mark not in MARKS:
-            raise GraphError(
-                f"the edge between {self.source!r} and {self.target!r} has mark {self.mark!r}; "
-                f"use one of {' '.join(MARKS)} (turn the edge round for <--, <-o, --o)"
-            )
-        for what in ("confidence", "arrow_confidence"):
-            value = getattr(self, what)
-            if value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-                raise GraphError(f"{self}: {what} is {value!r}; give a number from 0 to 1")
-            if not 0 <= value <= 1:
-                raise GraphError(f"{self}: {what} is {value}; give a number from 0 to 1")
-            object.__setattr__(self, what, float(value))
-        if self.lean is not None and self.lean not in (self.source, self.target):
-            raise GraphError(f"{self}: it leans to {self.lean!r}, which is none of its ends")
-
-    @property
-    def reversed(self) -> Edge:
-        """The same edge told from its other end; only for marks that read the same both ways."""
-        return replace(self, source=self.target, target=self.source)
-
-    def __str__(self) -> str:
-        return f"{self.source} {self.mark} {self.target}"
-
-
-@dataclass(frozen=True)
-class Graph:
+@dataclass(frozen=True, repr=False)
+class Graph(Exports):
     """A graph that is what it says: checked when it is made, equal when it means the same.
 
     Edges are kept in the order of the nodes, and symmetric edges start at the earlier node.
     ``undecided`` are pairs that are not joined though nothing rules out that they should be.
+    The ``kind`` is dag, cpdag or pag; a graph whose arrows run in circles is cyclic, and is there
+    to be compared with and drawn.
+
+    >>> graph = privet.Graph.from_edges(["smoke --> cancer", "cancer --> cough"])
+    >>> graph
+    Graph: dag, 3 nodes, 2 edges
+      smoke --> cancer
+      cancer --> cough
+    >>> graph.parents("cough"), graph.children("smoke"), graph.neighbours("cancer")
+    (('cancer',), ('cancer',), ('smoke', 'cough'))
     """
 
     kind: Kind
@@ -86,12 +45,14 @@ class Graph:
     undecided: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        nodes = tuple(self.nodes)
-        if self.kind not in KINDS:
+        nodes = _texts(self.nodes, "nodes")
+        if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise GraphError(f"graph kind {self.kind!r} is unknown; use one of {', '.join(KINDS)}")
         _check_nodes(nodes)
         at = {name: i for i, name in enumerate(nodes)}
+        expect(self.edges, (list, tuple), "edges", "give a list of privet.Edge", GraphError)
         for edge in self.edges:
+            expect(edge, Edge, "an edge", "give privet.Edge(a, b, '-->')", GraphError)
             _check_edge(edge, self.kind, at)
         told = [_canonical(edge, at) for edge in self.edges]
         edges = tuple(sorted(told, key=lambda edge: (at[edge.source], at[edge.target])))
@@ -100,10 +61,30 @@ class Graph:
         object.__setattr__(self, "undecided", _undecided(self.undecided, at, edges))
         if len(self._by_pair) < len(edges):
             raise GraphError(f"{_repeated(edges)} are joined by two edges; keep one of them")
-        if not meek.is_acyclic(self._arrows()):
+        if self.kind != "cyclic" and not meek.is_acyclic(self._arrows()):
             raise GraphError(
-                f"the arrows of this {self.kind} run in a circle; remove or turn round one of them"
+                f"the arrows of this {self.kind} run in a circle; remove or turn round one of "
+                "them, or say that the kind is cyclic"
             )
+
+    @staticmethod
+    def from_edges(
+        edges: Iterable[Any], nodes: Sequence[str] = (), kind: Kind | None = None
+    ) -> Graph:
+        """The graph of a list of edges: texts such as "a --> b", or pairs (cause, effect).
+        ``nodes`` are those that may have no edge; without a kind it is the narrowest that fits.
+
+        >>> privet.Graph.from_edges([("smoke", "cancer"), "smoke --- stress"], nodes=["age"])
+        Graph: cpdag, 4 nodes, 2 edges
+          smoke --> cancer
+          smoke --- stress
+        """
+        from privet.graph.formats.edges import of_edges
+
+        return of_edges(edges, _texts(nodes, "nodes"), kind)
+
+    def _exported(self) -> Graph:
+        return self
 
     @cached_property
     def _by_pair(self) -> dict[frozenset[str], Edge]:
@@ -120,34 +101,79 @@ class Graph:
                 A[self._at[edge.source], self._at[edge.target]] = True
         return A
 
+    def _check_node(self, name: str) -> None:
+        if not isinstance(name, str) or name not in self._at:
+            raise GraphError(f"{name!r} is not a node of this graph; see graph.nodes")
+
     def edge(self, a: str, b: str) -> Edge | None:
-        """The edge between a and b, as it is kept (it may start at either), or None."""
+        """The edge between a and b, as it is kept (it may start at either), or None.
+
+        >>> print(privet.Graph.from_edges(["smoke --> cancer"]).edge("cancer", "smoke"))
+        smoke --> cancer
+        """
         for name in (a, b):
-            if name not in self._at:
-                raise GraphError(f"{name!r} is not a node of this graph; see graph.nodes")
+            self._check_node(name)
         return self._by_pair.get(frozenset((a, b)))
 
     def adjacent(self, a: str, b: str) -> bool:
+        """Whether an edge joins a and b.
+
+        >>> privet.Graph.from_edges(["smoke --> cancer"], nodes=["age"]).adjacent("age", "smoke")
+        False
+        """
         return self.edge(a, b) is not None
 
     def parents(self, node: str) -> tuple[str, ...]:
-        """The nodes with an arrow a --> node."""
-        if node not in self._at:
-            raise GraphError(f"{node!r} is not a node of this graph; see graph.nodes")
+        """The nodes with an arrow a --> node.
+
+        >>> privet.Graph.from_edges(["smoke --> cancer"]).parents("cancer")
+        ('smoke',)
+        """
+        self._check_node(node)
         return tuple(e.source for e in self.edges if e.target == node and e.mark == "-->")
 
+    def children(self, node: str) -> tuple[str, ...]:
+        """The nodes with an arrow node --> a.
+
+        >>> privet.Graph.from_edges(["smoke --> cancer"]).children("smoke")
+        ('cancer',)
+        """
+        self._check_node(node)
+        return tuple(e.target for e in self.edges if e.source == node and e.mark == "-->")
+
+    def neighbours(self, node: str) -> tuple[str, ...]:
+        """All nodes that an edge joins to this one, whatever its marks.
+
+        >>> privet.Graph.from_edges(["smoke --> cancer", "stress --- smoke"]).neighbours("smoke")
+        ('cancer', 'stress')
+        """
+        self._check_node(node)
+        return tuple(n for n in self.nodes if frozenset((n, node)) in self._by_pair)
+
     def skeleton(self) -> frozenset[frozenset[str]]:
-        """The joined pairs."""
+        """The joined pairs.
+
+        >>> [sorted(pair) for pair in privet.Graph.from_edges(["smoke --> cancer"]).skeleton()]
+        [['cancer', 'smoke']]
+        """
         return frozenset(self._by_pair)
 
     def arcs(self) -> frozenset[tuple[str, str]]:
-        """The arrows as pairs (cause, effect); an undirected edge counts as two."""
+        """The arrows as pairs (cause, effect); an undirected edge counts as two.
+
+        >>> sorted(privet.Graph.from_edges(["smoke --- cancer"]).arcs())
+        [('cancer', 'smoke'), ('smoke', 'cancer')]
+        """
         self._need_no_pag("arcs")
         lines = {(e.target, e.source) for e in self.edges if e.mark == "---"}
         return frozenset(lines | {(e.source, e.target) for e in self.edges})
 
     def matrix(self) -> NDArray[np.bool_]:
-        """A[i, j] and not A[j, i] is i --> j; both is i --- j."""
+        """A[i, j] and not A[j, i] is i --> j; both is i --- j.
+
+        >>> privet.Graph.from_edges(["smoke --> cancer"]).matrix().astype(int).tolist()
+        [[0, 1], [0, 0]]
+        """
         self._need_no_pag("matrix")
         A = self._arrows()
         for edge in self.edges:
@@ -158,36 +184,48 @@ class Graph:
 
     @staticmethod
     def from_matrix(names: Sequence[str], A: NDArray[np.bool_], kind: Kind) -> Graph:
-        """The graph of a boolean matrix in the convention of ``matrix``."""
-        A = np.asarray(A)
+        """The graph of a boolean matrix in the convention of ``matrix``.
+
+        >>> print(privet.Graph.from_matrix(["smoke", "cancer"], [[0, 1], [0, 0]], "dag"))
+        smoke --> cancer
+        """
+        names = _texts(names, "names")
+        try:
+            A = np.asarray(A)
+        except ValueError:
+            raise GraphError("the rows of the matrix differ in length; give a square one") from None
         if A.shape != (len(names), len(names)):
             raise GraphError(
                 f"the matrix has shape {A.shape}, but {len(names)} names need a square one "
                 f"of side {len(names)}; give one name per row and column"
             )
         A = A.astype(np.bool_)
-        edges = [
-            Edge(names[i], names[j], "---" if A[j, i] else "-->")
-            for i, j in np.argwhere(A)
-            if i <= j or not A[j, i]
-        ]
-        return Graph(kind, tuple(names), tuple(edges))
+        return Graph(kind, names, edges_of(names, A))
 
     def cpdag(self) -> Graph:
-        """The CPDAG of a DAG; a CPDAG is its own. Edges keep their confidence."""
-        if self.kind == "dag":
-            return self._with_arrows(meek.cpdag(self.matrix()), "cpdag")
+        """The CPDAG of a DAG; a CPDAG is its own. Edges keep their confidence.
+
+        >>> print(privet.Graph.from_edges(["smoke --> cancer"]).cpdag())
+        smoke --- cancer
+        """
         self._need_no_pag("cpdag")
-        return self
+        self._need_no_circle("cpdag")
+        return (
+            self if self.kind == "cpdag" else self._with_arrows(meek.cpdag(self.matrix()), "cpdag")
+        )
 
     def pag(self, hidden: Sequence[str] = ()) -> Graph:
         """What a search that allows for hidden causes can find of a DAG or CPDAG at best, if the
-        nodes in ``hidden`` are not seen; a PAG is its own."""
+        nodes in ``hidden`` are not seen; a PAG is its own.
+
+        >>> print(privet.Graph.from_edges(["gene --> smoke", "gene --> cancer"]).pag(["gene"]))
+        smoke o-o cancer
+        """
         from privet.graph.pag import to_graph, true_pag
 
+        hidden = _texts(hidden, "hidden")
         for name in hidden:
-            if name not in self._at:
-                raise GraphError(f"{name!r} is not a node of this graph; see graph.nodes")
+            self._check_node(name)
         if self.kind == "pag":
             if hidden:
                 raise GraphError("nodes of a PAG cannot be hidden afterwards; start from the DAG")
@@ -196,9 +234,14 @@ class Graph:
         return to_graph(marks, [name for name in self.nodes if name not in hidden])
 
     def extension(self) -> Graph:
-        """One DAG of the class that a CPDAG stands for; a DAG is its own."""
+        """One DAG of the class that a CPDAG stands for; a DAG is its own.
+
+        >>> privet.Graph.from_edges(["smoke --- cancer"]).extension().kind
+        'dag'
+        """
         if self.kind == "dag":
             return self
+        self._need_no_circle("extension")
         dag = meek.extension(self.matrix())
         if dag is None:
             raise GraphError(
@@ -219,7 +262,12 @@ class Graph:
         return replace(edge, confidence=old.confidence, arrow_confidence=sure, origin=old.origin)
 
     def relabel(self, names: Mapping[str, str]) -> Graph:
-        """The same graph with other names; names that are not mentioned stay."""
+        """The same graph with other names; names that are not mentioned stay.
+
+        >>> print(privet.Graph.from_edges(["smoke --> cancer"]).relabel({"smoke": "tobacco"}))
+        tobacco --> cancer
+        """
+        expect(names, Mapping, "names", "give a dict from old names to new ones", GraphError)
 
         def named(name: str) -> str:
             return names.get(name, name)
@@ -243,9 +291,48 @@ class Graph:
                 "read graph.edges, or graph.skeleton() for the joined pairs"
             )
 
+    def _need_no_circle(self, what: str) -> None:
+        if self.kind == "cyclic":
+            raise GraphError(
+                f"{what}() needs a graph whose arrows run in no circle; take one of them out"
+            )
+
     def __str__(self) -> str:
         """One edge per line."""
         return "\n".join(str(edge) for edge in self.edges)
+
+    def __repr__(self) -> str:
+        return "\n".join((f"Graph: {self.told()}", *self.first_edges()))
+
+    def told(self) -> str:
+        """The kind, and how many nodes and edges there are."""
+        return f"{self.kind}, {len(self.nodes)} nodes, {len(self.edges)} edges"
+
+    def first_edges(self) -> tuple[str, ...]:
+        """The first few edges with their confidence, and how many more there are."""
+        lines = [f"  {edge}{edge.doubt()}" for edge in self.edges[:SHOWN]]
+        more = len(self.edges) - SHOWN
+        return (*lines, *([f"  and {more} more"] if more > 0 else []))
+
+    def _repr_html_(self) -> str:
+        from privet.graph.notebook import graph_html
+
+        return graph_html(self)
+
+
+def edges_of(names: Sequence[str], A: NDArray[np.bool_]) -> tuple[Edge, ...]:
+    """The edges of a matrix in the convention of ``matrix``."""
+    return tuple(
+        Edge(names[i], names[j], "---" if A[j, i] else "-->")
+        for i, j in np.argwhere(A)
+        if i <= j or not A[j, i]
+    )
+
+
+def _texts(names: Any, what: str) -> tuple[str, ...]:
+    """Several names."""
+    expect(names, Sequence, what, "give a list of names", GraphError)
+    return tuple(names)
 
 
 def _check_nodes(nodes: tuple[str, ...]) -> None:

@@ -1,14 +1,14 @@
 """How close a found graph is to the true one.
 
 Graphs are compared as classes: a DAG is first turned into its CPDAG, since data alone cannot
-tell more. Conventions where a share has nothing to divide by: the precision of no edges and the
-recall of no true edges are 1, so empty against empty has F1 = 1; the false positive rate without
-true gaps is 0.
+tell more. A graph whose arrows run in a circle has no class; then both are compared as they are.
+Conventions where a share has nothing to divide by: the precision of no edges and the recall of no
+true edges are 1, so empty against empty has F1 = 1; the false positive rate without true gaps is 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +16,15 @@ import numpy as np
 
 from privet.arrays import Bools
 from privet.errors import GraphError
+from privet.graph.edge import SYMMETRIC
 from privet.graph.fci_rules import NONE
-from privet.graph.graph import SYMMETRIC, Graph
+from privet.graph.graph import Graph
 from privet.graph.pag import marks_of
 
 State = tuple[str, str]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison:
     """``shd`` counts the pairs whose edge (absent, -->, <--, ---) differs.
 
@@ -32,6 +33,9 @@ class Comparison:
     intervention effect the found DAG gets wrong; None unless both graphs are DAGs.
     ``mark_accuracy`` looks at the ends of the edges that both graphs have: the share with the
     same mark (circle, arrowhead, tail); 1 if there is no such edge, None unless both are PAGs.
+
+    >>> privet.compare(["smoke --> cancer"], ["cancer --> smoke"])
+    Comparison: SHD 0, skeleton F1 1.00, directed F1 1.00
     """
 
     shd: int
@@ -47,14 +51,31 @@ class Comparison:
     sid: int | None
     mark_accuracy: float | None = None
 
+    def __repr__(self) -> str:
+        directed = "" if self.directed_f1 is None else f", directed F1 {self.directed_f1:.2f}"
+        return f"Comparison: SHD {self.shd}, skeleton F1 {self.skeleton_f1:.2f}{directed}"
 
-def compare(truth: Graph, found: Graph) -> Comparison:
-    """All the measures of ``found`` against ``truth`` (the order of the two matters)."""
+    def _repr_html_(self) -> str:
+        from privet.graph.notebook import comparison_html
+
+        return comparison_html(self)
+
+
+def compare(truth: Graph | Iterable[Any], found: Graph | Iterable[Any]) -> Comparison:
+    """All the measures of ``found`` against ``truth`` (the order of the two matters). Each is a
+    graph, a result that holds one, or a list of edges.
+
+    >>> found = privet.Graph.from_edges(["smoke --> cancer", "cough --> cancer"])
+    >>> privet.compare([("smoke", "cancer"), ("cancer", "cough")], found).shd
+    2
+    """
+    found = _graph(found, "found", ())
+    truth = _graph(truth, "truth", found.nodes)
     _check_comparable(truth, found)
     dags = truth.kind == found.kind == "dag"
     sid = structural_intervention_distance(truth, found) if dags else None
     pags = truth.kind == "pag"
-    if not pags:
+    if not pags and "cyclic" not in (truth.kind, found.kind):
         truth, found = truth.cpdag(), found.cpdag()
     true_pairs, found_pairs = truth.skeleton(), found.skeleton()
     precision, recall, f1 = _scores(true_pairs, found_pairs)
@@ -77,6 +98,19 @@ def compare(truth: Graph, found: Graph) -> Comparison:
     )
 
 
+def _graph(value: Any, name: str, nodes: tuple[str, ...]) -> Graph:
+    """The graph that is meant; a list of edges need not name the nodes that have none."""
+    held = getattr(value, "graph", value)
+    if isinstance(held, Graph):
+        return held
+    if not isinstance(held, list | tuple | set | frozenset):
+        raise GraphError(
+            f"{name} is a {type(value).__name__}; give a privet.Graph, a result with one, or a "
+            "list of edges such as ['a --> b']"
+        )
+    return Graph.from_edges(sorted(held) if isinstance(held, Set) else held, nodes)
+
+
 def _check_comparable(truth: Graph, found: Graph) -> None:
     missing = sorted(set(truth.nodes) - set(found.nodes))
     extra = sorted(set(found.nodes) - set(truth.nodes))
@@ -88,8 +122,9 @@ def _check_comparable(truth: Graph, found: Graph) -> None:
     if (truth.kind == "pag") != (found.kind == "pag"):
         raise GraphError(
             f"a {truth.kind} cannot be compared with a {found.kind}, because circles have no "
-            "counterpart in a CPDAG; compare two PAGs: `privet convert truth.json pag.json --pag` "
-            "(graph.pag() in Python) turns a DAG or CPDAG into the PAG that can be found of it at "
+            "counterpart in a CPDAG; compare two PAGs: "
+            "⟦truth.pag()¦`privet convert truth.json pag.json --pag`⟧ turns a DAG or "
+            "CPDAG into the PAG that can be found of it at "
             "best; or compare the skeletons, graph.skeleton()"
         )
 

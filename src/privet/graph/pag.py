@@ -15,9 +15,10 @@ import numpy as np
 
 from privet.arrays import Bools, Floats
 from privet.errors import GraphError, KnowledgeError
+from privet.graph.edge import Edge
 from privet.graph.fci_rules import CIRCLE, HEAD, NONE, TAIL, Marks, Path, ancestors, closure
 from privet.graph.formats.common import End, ends, join
-from privet.graph.graph import Edge, Graph
+from privet.graph.graph import Graph
 from privet.graph.knowledge import Knowledge
 from privet.graph.meek import is_acyclic
 

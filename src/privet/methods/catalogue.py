@@ -19,7 +19,8 @@ from privet.methods.options import Settings
 from privet.methods.search import Search, check_parents, check_score, run
 from privet.methods.sources.source import Source
 from privet.privacy.queries.base import Release
-from privet.schema.model import Schema, did_you_mean
+from privet.schema.column import did_you_mean
+from privet.schema.model import Schema
 
 
 def available() -> tuple[Method, ...]:

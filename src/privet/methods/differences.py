@@ -15,7 +15,8 @@ from privet.arrays import Floats
 from privet.errors import MethodError
 from privet.evidence.site_column import with_site
 from privet.evidence.tables import TableEvidence
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 from privet.independence.tables import TableJudge
 from privet.methods.sources.source import by_site
 from privet.privacy.queries.base import Release
@@ -30,12 +31,12 @@ def check(kinds: set[str], graph: str) -> None:
     """Refuse evidence and graphs that have nothing to be told so."""
     if kinds != {"tables"}:
         raise MethodError(
-            f"--use-differences needs tables of each site, but these hold {' and '.join(kinds)}, "
+            f"⟦use_differences⟧ needs tables of each site, but these hold {' and '.join(kinds)}, "
             "from which no difference of means is left; leave it away"
         )
     if graph != "cpdag":
         raise MethodError(
-            f"--use-differences gives lines of a CPDAG a direction, and this search finds a "
+            f"⟦use_differences⟧ gives lines of a CPDAG a direction, and this search finds a "
             f"{graph.upper()}; leave it away, or use interaction-pc or interaction-ges"
         )
 

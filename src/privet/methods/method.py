@@ -96,23 +96,24 @@ class Method:
         if self.evidence == "reports":
             raise MethodError(
                 f"{self.name} searches reports that devices have randomised, not rows; use "
-                "--method auto for a table"
+                "⟦method='auto'⟧ for a table"
             )
         for column in schema.columns:
             if column.kind not in self.kinds:
                 raise MethodError(
                     f"{self.name} serves {' and '.join(sorted(self.kinds))} columns, but "
-                    f"{column.name!r} is {column.kind}; use --method auto, or declare it otherwise"
+                    f"{column.name!r} is {column.kind}; use ⟦method='auto'⟧, or declare "
+                    "it otherwise"
                 )
         if self.needs_delta and self.private and delta == 0:
             raise MethodError(
-                f"{self.name} needs a delta above 0 and got 0; give --delta 1e-6 or less than "
-                "one over the number of people, or use --method auto"
+                f"{self.name} needs a delta above 0 and got 0; give ⟦delta=1e-6⟧ or less than "
+                "one over the number of people, or use ⟦method='auto'⟧"
             )
         if settings.subsample is not None and self.private and delta > 0:
             raise MethodError(
-                f"--subsample is {settings.subsample:g} and delta {delta:g}, but what a secret "
-                "sample is worth is known for pure budgets only; give --delta 0, or leave "
-                "--subsample away"
+                f"⟦subsample⟧ is {settings.subsample:g} and delta {delta:g}, but what a secret "
+                "sample is worth is known for pure budgets only; give ⟦delta=0⟧, or leave "
+                "⟦subsample⟧ away"
             )
         self.check(schema, settings)

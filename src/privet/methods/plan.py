@@ -13,8 +13,10 @@ from typing import get_args
 import numpy as np
 from scipy.optimize import brentq
 
-from privet.errors import BudgetError, MethodError
+from privet.errors import BudgetError, MethodError, SchemaError, expect
 from privet.evidence.plan import ALONE, STRONG, Margins, Plan, PlanLine, Reading
+from privet.evidence.plan_table import plan_table
+from privet.markup.pieces import notebook, paragraphs, safe
 from privet.methods import catalogue
 from privet.privacy.ledger.conversion import Number, check_asked, weak_delta
 from privet.schema.model import Schema
@@ -23,7 +25,7 @@ LARGEST_EPSILON = 1e4
 FEWEST_TOGETHER = 5  # sites, below which sharing noise saves too little for its trouble
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SitesPlan:
     """What sites with about ``rows`` rows each will see: the lines of one ``alone``; apart, of an
     effect that all share (``common``) and of effects of the same size that each has for itself
@@ -47,6 +49,26 @@ class SitesPlan:
     noise_factor: float
     warnings: tuple[str, ...] = ()
 
+    @property
+    def _parts(self) -> dict[str, tuple[PlanLine, ...]]:
+        parts = {"one site alone": self.alone, "all sites, one effect": self.common}
+        parts |= {"all sites, effects of their own": self.own, "all rows in one": self.central}
+        return parts if self.together is None else {**parts, "adding up": self.together}
+
+    def _told(self) -> str:
+        return (
+            f"{self.method} at {self.sites} sites with about {self.rows:,} rows each, epsilon "
+            f"{self.epsilon:g}, delta {self.delta:g}"
+        )
+
+    def __repr__(self) -> str:
+        lines = [f"{what}, {lines[0]}" for what, lines in self._parts.items()]
+        return "\n  ".join((f"SitesPlan: {self._told()}", *lines))
+
+    def _repr_html_(self) -> str:
+        tables = (f"<p>{what}</p>{plan_table(lines)}" for what, lines in self._parts.items())
+        return notebook(f"<p>{safe(self._told())}</p>", *tables, paragraphs(self.warnings))
+
 
 def plan_sites(
     schema: Schema,
@@ -57,7 +79,12 @@ def plan_sites(
     sites: int,
     margins: Margins = "even",
 ) -> SitesPlan:
-    """Which effects ``sites`` sites with about ``rows`` rows each detect with 80% power."""
+    """Which effects ``sites`` sites with about ``rows`` rows each detect with 80% power.
+
+    >>> schema = privet.Schema.of(["a", "b"], levels={"a": ["0", "1"], "b": ["0", "1"]})
+    >>> privet.plan_sites(schema, rows=1000, epsilon=1, sites=3).sites
+    3
+    """
     if not isinstance(sites, int) or isinstance(sites, bool) or sites < 2:
         raise MethodError(
             f"sites = {sites!r}; give a whole number of at least 2, or leave it away for one table"
@@ -102,8 +129,16 @@ def plan(
     margins: Margins = "even",
 ) -> Plan:
     """Which effects a run on about ``rows`` rows detects with 80% power at each order. ``margins``
-    is how common the levels are guessed to be where the schema has no ``shares``."""
+    is how common the levels are guessed to be where the schema has no ``shares``.
+
+    >>> schema = privet.Schema.of(["a", "b"], levels={"a": ["0", "1"], "b": ["0", "1"]})
+    >>> privet.plan(schema, rows=10_000, epsilon=1).method
+    'interaction-pc'
+    """
     check_asked(epsilon, delta)
+    expect(schema, Schema, "schema", "give a privet.Schema", SchemaError)
+    expect(rows, int, "rows", "give about how many rows there are", MethodError)
+    expect(margins, str, "margins", "give even or uneven", MethodError)
     if rows < 1 or len(schema.columns) < 2:
         raise MethodError(
             f"a plan for {rows} rows and {len(schema.columns)} columns makes no sense; it needs "

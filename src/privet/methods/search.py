@@ -16,7 +16,8 @@ from privet.arrays import Bools
 from privet.errors import MethodError
 from privet.graph.confidence import claimed, with_confidence
 from privet.graph.copies import hang
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 from privet.graph.knowledge import Knowledge
 from privet.graph.meek import apply_knowledge
 from privet.methods.absences import absences, doubts
@@ -43,7 +44,7 @@ SCORES: dict[str, tuple[str, ...]] = {
 }
 NEEDS = {
     "bic": "exact tables or moments",
-    "bdeu": "exact tables of categories (ges, mmhc, exact or mcmc with --no-privacy)",
+    "bdeu": "exact tables of categories (ges, mmhc, exact or mcmc with ⟦private=False⟧)",
     "bge": "moments of numeric columns (moment-ges, say)",
 }
 _KINDS = {"tables": "noisy interactions", "moments": "moments", "counts": "exact tables"}
@@ -167,7 +168,7 @@ def check_order(settings: Settings) -> None:
     """Refuse larger separators than any search forms."""
     if not 0 <= settings.max_order <= WIDEST:
         raise MethodError(
-            f"--max-order is {settings.max_order}; separators are formed of the {WIDEST} strongest "
+            f"⟦max_order⟧ is {settings.max_order}; separators are formed of the {WIDEST} strongest "
             f"neighbours of a column, so there are no larger ones; use 0 to {WIDEST}"
         )
 
@@ -181,14 +182,14 @@ def check_score(kind: str, settings: Settings) -> None:
                 f"there is no score {settings.score!r}; choose auto, {', '.join(NEEDS)}"
             )
         raise MethodError(
-            f"--score {settings.score} needs {NEEDS[settings.score]}, but this method has "
+            f"⟦score={settings.score!r}⟧ needs {NEEDS[settings.score]}, but this method has "
             f"{_KINDS[kind]}; use {' or '.join(served)}"
         )
     if settings.penalty != 1 and _named(kind, settings) != "bic":
         raise MethodError(
-            f"--penalty is {settings.penalty:g}, but only BIC has one, and this search uses "
-            f"{_named(kind, settings)}; leave --penalty away"
-            + (" and use --alpha, which keeps fewer edges when smaller" if kind == "tables" else "")
+            f"⟦penalty⟧ is {settings.penalty:g}, but only BIC has one, and this search uses "
+            f"{_named(kind, settings)}; leave ⟦penalty⟧ away"
+            + (" and use ⟦alpha⟧, which keeps fewer edges when smaller" if kind == "tables" else "")
         )
 
 
@@ -199,7 +200,7 @@ def check_parents(schema: Schema, most: int | None) -> None:
         if most is not None and required.count(effect) > most:
             raise MethodError(
                 f"knowledge requires {required.count(effect)} parents of {effect!r}, but at most "
-                f"{most} are allowed; raise --max-parents, or require fewer"
+                f"{most} are allowed; raise ⟦max_parents⟧, or require fewer"
             )
 
 

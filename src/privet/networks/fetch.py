@@ -20,7 +20,8 @@ from pathlib import Path
 from privet.errors import DataError, OutputError
 from privet.networks import tuebingen
 from privet.networks.measured import CYTOMETRY, MEASURED, STATURE, Measured
-from privet.schema.model import Column, Schema, did_you_mean
+from privet.schema.column import Column, did_you_mean
+from privet.schema.model import Schema
 
 URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
 SHA256 = {
@@ -230,7 +231,8 @@ def _fetch_pairs(folder: Path, source: str | Path | None, force: bool) -> Fetche
     place = folder / tuebingen.FOLDER
     if place.exists() and not force:
         raise OutputError(
-            f"{str(place)!r} exists; choose another folder, or use --force to replace what is there"
+            f"{str(place)!r} exists; choose another folder, or use ⟦force=True⟧ to "
+            "replace what is there"
         )
     texts = {}
     for pair in tuebingen.parsed(*archive(tuebingen.URL, tuebingen.SHA256, source)):
@@ -278,7 +280,8 @@ def _content(url: str, file: str, sums: Iterable[str], source: str | Path | None
         return path.read_bytes()
     except OSError as error:
         raise DataError(
-            f"cannot read {str(path)!r} ({error.strerror}); --from names a folder that holds "
+            f"cannot read {str(path)!r} ({error.strerror}); ⟦source¦--from⟧ names a "
+            "folder that holds "
             f"{' and '.join(sums)}"
         ) from None
 
@@ -294,12 +297,12 @@ def _download(url: str) -> bytes:
         reason = getattr(error, "reason", None) or str(error) or type(error).__name__
         raise DataError(
             f"cannot fetch {url} ({reason}); try again later, or save it by other means and give "
-            f"its folder with --from"
+            f"its folder with ⟦source¦--from⟧"
         ) from None
     if len(content) > MOST_BYTES:
         raise DataError(
             f"{url} sends more than {MOST_BYTES:,} bytes, which is not the file that was expected; "
-            f"save it by other means and give its folder with --from"
+            f"save it by other means and give its folder with ⟦source¦--from⟧"
         )
     return bytes(content)
 
@@ -320,7 +323,7 @@ def _check_free(paths: tuple[Path, ...], force: bool) -> None:
             raise OutputError(f"{str(path)!r} is a folder; choose another place for the output")
         if path.exists() and not force:
             raise OutputError(
-                f"{str(path)!r} exists; choose another folder, or use --force to replace it"
+                f"{str(path)!r} exists; choose another folder, or use ⟦force=True⟧ to replace it"
             )
 
 

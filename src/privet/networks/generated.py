@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from privet.errors import DataError
 from privet.graph.graph import Graph
 from privet.networks.network import BLOCK, MOST_LEVELS, Network
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 MOST_NODES = 1000
 MOST_PARENTS = 5  # so that a table has at most (levels ** 5) rows

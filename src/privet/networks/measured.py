@@ -25,9 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import DataError
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 from privet.networks.network import load
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 CYTOMETRY_NAMES = {
     "praf": "Raf",

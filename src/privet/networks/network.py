@@ -19,8 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import DataError, GraphError
-from privet.graph.graph import Edge, Graph
-from privet.schema.model import Column, Schema, did_you_mean
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
+from privet.schema.column import Column, did_you_mean
+from privet.schema.model import Schema
 
 BLOCK = 1 << 16  # rows drawn at a time: small enough for the processor's cache
 MOST_LEVELS = 255  # codes are bytes

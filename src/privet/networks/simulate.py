@@ -108,7 +108,7 @@ def _check(
             raise OutputError(f"{str(path)!r} is a folder; choose another name for the output")
         if path.exists() and not force:
             raise OutputError(
-                f"{str(path)!r} exists; choose another name, or use --force to replace it"
+                f"{str(path)!r} exists; choose another name, or use ⟦force=True⟧ to replace it"
             )
     return files
 

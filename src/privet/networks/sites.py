@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from privet.errors import DataError
 from privet.networks.generated import LinearGaussian, standardised
 from privet.networks.network import Network
-from privet.schema.model import did_you_mean
+from privet.schema.column import did_you_mean
 
 Model = Network | LinearGaussian
 

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import DataError
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 
 URL = (
     "https://raw.githubusercontent.com/FenTechSolutions/CausalDiscoveryToolbox/"

@@ -13,7 +13,7 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 from privet.errors import MethodError
-from privet.schema.model import did_you_mean
+from privet.schema.column import did_you_mean
 
 Kind = Literal["whole", "number", "name", "flag"]
 KEY = "option"  # of a field's metadata
@@ -49,7 +49,7 @@ class Option:
     def read(self, value: Any) -> Any:
         """The value as its type, or a refusal."""
         if not self._fits(value):
-            raise MethodError(f"{self.name} is {value!r}, but it must {self.rule}")
+            raise MethodError(f"⟦{self.name}⟧ is {value!r}, but it must {self.rule}")
         if self.kind == "whole":
             return int(value)
         return float(value) if self.kind == "number" and not isinstance(value, str) else value

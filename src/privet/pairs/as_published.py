@@ -88,5 +88,5 @@ def need_delta(score: str, delta: float) -> None:
     if not delta > 0:
         raise MethodError(
             f"{score} as published is tested for stability first, which needs a delta above 0, "
-            f"not {delta!r}; give --delta 1e-6"
+            f"not {delta!r}; give ⟦delta=1e-6⟧"
         )

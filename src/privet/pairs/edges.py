@@ -17,7 +17,8 @@ import numpy as np
 
 from privet.arrays import Bools, OnStep
 from privet.graph.copies import ORIGIN as COPY
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 from privet.graph.meek import extension, is_acyclic, meek, vstructures
 from privet.pairs.algorithms.judgement import REPLICAS
 from privet.pairs.measure import measure_pairs, numeric

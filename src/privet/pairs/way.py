@@ -16,12 +16,14 @@ from typing import Any, Literal
 
 import privet.pairs
 from privet.errors import MethodError
+from privet.markup.pieces import mark, notebook, paragraphs, safe, table
 from privet.pairs.algorithms.on_table import DEFAULT
 from privet.pairs.options import Choices
 from privet.privacy.ledger.conversion import Accounting
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import Range
-from privet.schema.model import Schema, did_you_mean
+from privet.schema.column import did_you_mean
+from privet.schema.model import Schema
 from privet.trust.curator import Curator
 
 Direction = Literal["-->", "<--", "undecided"]
@@ -42,7 +44,7 @@ class Pair:
     rows: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Orientation:
     """Whether a causes b (``-->``), b causes a (``<--``), or what was measured does not say, and
     for what ``reason``.
@@ -52,6 +54,12 @@ class Orientation:
     ``flipped`` is the probability that the noise alone has turned the answer, ``wrong`` that
     noise and chance in the rows have, if a causes b or b causes a by a model of the kind that
     the method looks for. None where nothing is known.
+
+    >>> told = privet.Orientation(a="height", b="weight", direction="-->", difference=1, wrong=0.01)
+    >>> told
+    Orientation: height --> weight  (wrong with probability 0.010)
+    >>> told.cause, told.effect
+    ('height', 'weight')
     """
 
     a: str
@@ -67,15 +75,29 @@ class Orientation:
 
     @property
     def cause(self) -> str | None:
+        """The column that is the cause, if one is.
+
+        >>> oriented[0].cause in ("height", "weight", None)
+        True
+        """
         return {"-->": self.a, "<--": self.b}.get(self.direction)
 
     @property
     def effect(self) -> str | None:
+        """The column that is the effect, if one is.
+
+        >>> oriented[0].effect in ("height", "weight", None)
+        True
+        """
         return {"-->": self.b, "<--": self.a}.get(self.direction)
 
     @property
     def turned(self) -> Orientation:
-        """The same, told from b to a."""
+        """The same, told from b to a.
+
+        >>> oriented[0].turned.a
+        'weight'
+        """
         difference = None if self.difference is None else -self.difference
         return replace(
             self,
@@ -88,7 +110,22 @@ class Orientation:
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """The orientation as orientation.json has it.
+
+        >>> oriented[0].to_dict()["a"]
+        'height'
+        """
         return asdict(self)
+
+    def __repr__(self) -> str:
+        return f"Orientation: {self}"
+
+    def _repr_html_(self) -> str:
+        shown = f"{safe(self.a)} {mark(self.direction)} {safe(self.b)}"
+        doubts = {"turned by noise": self.flipped, "wrong": self.wrong}
+        lines = ((safe(what), safe(chance(p))) for what, p in doubts.items() if p is not None)
+        reason = [self.reason] if self.reason else []
+        return notebook(f"<p>{shown}</p>", table(("doubt", ""), lines), paragraphs(reason))
 
     def __str__(self) -> str:
         if self.direction == "undecided":

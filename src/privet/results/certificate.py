@@ -23,9 +23,13 @@ if TYPE_CHECKING:
     from privet.trust.statement import Charge, Statement
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate(Mapping[str, Any]):
-    """The facts of certificate.json, read like a dict; as text, a summary in plain words."""
+    """The facts of certificate.json, read like a dict; as text, a summary in plain words.
+
+    >>> found.certificate["epsilon"], found.certificate.private
+    (1.0, True)
+    """
 
     facts: Mapping[str, Any]
 
@@ -58,10 +62,19 @@ class Certificate(Mapping[str, Any]):
         return tuple(self.facts.get("warnings", ()))
 
     def to_json(self) -> str:
+        """The text of certificate.json.
+
+        >>> '"epsilon": 1.0' in found.certificate.to_json()
+        True
+        """
         return json.dumps(dict(self.facts), indent=2, ensure_ascii=False) + "\n"
 
     def lines(self) -> tuple[str, ...]:
-        """The promise, the price and the budget in plain words, without the assumptions."""
+        """The promise, the price and the budget in plain words, without the assumptions.
+
+        >>> found.certificate.lines()[1][:36]
+        'Promised: epsilon 1, delta 0. Spent:'
+        """
         if not self.private:
             return (f"NOT PRIVATE. {self['promise']}", f"Why: {self['reason']}.")
         if self.local:
@@ -84,7 +97,13 @@ class Certificate(Mapping[str, Any]):
                 f"Noisy tests of stability, which mislead with a small probability, have used "
                 f"{tested:g} of that delta, whether they passed or not."
             )
-        if self.facts.get("reused"):
+        if run := self.facts.get("identical_run"):
+            lines.append(
+                f"Reused: run {run} has asked just this of data set {self['schema']!r} and paid "
+                "for it. Nothing was spent now and no data were read, so that a table that has "
+                "changed since does not show. To ask anew, and to pay: reuse=False (--no-reuse)."
+            )
+        elif self.facts.get("reused"):
             lines.append("This search reuses evidence that was paid for earlier: it cost nothing.")
         elif kept["durable"]:
             lines.append(
@@ -153,6 +172,25 @@ class Certificate(Mapping[str, Any]):
             "Any further search of these sums costs nothing.",
             *(f"Careful: {text}" for text in self.warnings),
         )
+
+    def __repr__(self) -> str:
+        return f"Certificate of {self['schema']!r}: {self.told()}"
+
+    def told(self) -> str:
+        """The promise in a few words, and whether it was paid for just now.
+
+        >>> found.certificate.told()
+        'private, epsilon 1, delta 0'
+        """
+        if not self.private:
+            return "NOT PRIVATE"
+        paid = "; reused, nothing was spent" if self.facts.get("reused") else ""
+        return f"private, epsilon {self['epsilon']:g}, delta {self['delta']:g}{paid}"
+
+    def _repr_html_(self) -> str:
+        from privet.results.report.notebook import certificate_html
+
+        return certificate_html(self)
 
     def __str__(self) -> str:
         assumed = [f"  - {assumption}" for assumption in self["assumptions"]]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from privet.graph.exports import Exports
 from privet.graph.graph import Graph
 from privet.results.certificate import Certificate
 from privet.results.folder import Stage
 
 
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Comparison(Exports):
     """There is no evidence in it: exact statistics of a site must not leave it. What a published
     protocol sends is in the certificate's ``traffic``."""
 
@@ -33,6 +34,18 @@ class Comparison:
         stage.write("certificate.json", self.certificate.to_json())
         stage.write("graph.svg", svg(self.graph))
         return stage.seal()
+
+    def _exported(self) -> Graph:
+        return self.graph
+
+    def __repr__(self) -> str:
+        head = f"{self.method}, to compare with: {self.graph.told()}"
+        return "\n".join((head, *self.graph.first_edges(), self.certificate.told()))
+
+    def _repr_html_(self) -> str:
+        from privet.results.report.notebook import graph_and_promise_html
+
+        return graph_and_promise_html(self.graph, self.certificate, self.method)
 
     def __str__(self) -> str:
         edges = [str(edge) for edge in self.graph.edges]

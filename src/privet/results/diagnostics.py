@@ -33,8 +33,9 @@ from privet.privacy.queries.moments import BINS, Locations, Moments
 from privet.privacy.queries.tables import Components, Tables
 from privet.results.saved import Saved, kind
 from privet.schema.born import born_with
+from privet.schema.column import Column
 from privet.schema.cuts import equal_width
-from privet.schema.model import Column, Schema
+from privet.schema.model import Schema
 
 VERSION = 1
 SURELY = 3.0  # deviations of noise

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from privet.graph.absence import Absence
 from privet.graph.agreement import Agreement, agreement
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.exports import Exports
+from privet.graph.graph import Graph
 from privet.results import saved
 from privet.results.certificate import Certificate
 from privet.results.diagnostics import Diagnosis, against_sense, diagnose
@@ -20,14 +21,20 @@ from privet.results.saved import Saved
 from privet.results.sites import Sites
 
 
-@dataclass(frozen=True, kw_only=True)
-class Discovery:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Discovery(Exports):
     """A graph with its confidence, what was promised for it, and the evidence behind it.
 
     ``tests`` is the number of questions that the search asked of the evidence; ``others`` are
     the results of further methods on the same evidence, if more than one was named. Of several
     sites, ``sites`` says what each has added and which edges rest on one of them alone.
     ``absences`` say why pairs are not joined, and of which the evidence cannot say.
+
+    >>> found  # doctest: +ELLIPSIS
+    Discovery of 'clinic' by interaction-pc: cpdag, 3 nodes, ...
+    private, epsilon 1, delta 0
+    >>> found.reused
+    False
     """
 
     graph: Graph
@@ -42,8 +49,27 @@ class Discovery:
 
     @property
     def confidence(self) -> dict[Edge, float]:
-        """How sure each edge is, from 0 to 1."""
+        """How sure each edge is, from 0 to 1.
+
+        >>> all(0 <= share <= 1 for share in found.confidence.values())
+        True
+        """
         return {e: e.confidence for e in self.graph.edges if e.confidence is not None}
+
+    @property
+    def reused(self) -> bool:
+        """Whether the evidence was paid for by an earlier run, so that this one has cost nothing.
+
+        >>> found.reused
+        False
+        """
+        return bool(self.certificate["reused"])
+
+    def _exported(self) -> Graph:
+        return self.graph
+
+    def _tiers(self) -> tuple[tuple[str, ...], ...]:
+        return self.evidence.schema.knowledge.tiers
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnosis, ...]:
@@ -52,7 +78,11 @@ class Discovery:
         return diagnose(self.evidence) + against_sense(self.graph)
 
     def explain(self, a: str, b: str) -> Explanation:
-        """Why two columns are joined, or not: effects, the tests that decided, confidence. Free."""
+        """Why two columns are joined, or not: effects, the tests that decided, confidence. Free.
+
+        >>> found.explain("smoke", "cancer").text != ""
+        True
+        """
         return explain(self.evidence, self.graph, self.certificate["options"], a, b)
 
     @property
@@ -61,12 +91,20 @@ class Discovery:
         return tuple(sorted((a for a in self.absences if a.undecided), key=lambda a: -a.effect))
 
     def agreement(self) -> tuple[Agreement, ...]:
-        """Each pair that some method joins, and how each method marks it."""
+        """Each pair that some method joins, and how each method marks it.
+
+        >>> all(line.unanimous for line in found.agreement())  # there is but one method
+        True
+        """
         return agreement({found.method: found.graph for found in (self, *self.others)})
 
     def save(self, folder: str | Path, *, force: bool = False) -> tuple[Path, ...]:
         """Write graph.json, certificate.json, diagnostics.json, evidence.json, graph.svg and
-        report.html, and the graphs of further methods in others/."""
+        report.html, and the graphs of further methods in others/.
+
+        >>> [path.name for path in found.save("out")][:2]
+        ['graph.json', 'certificate.json']
+        """
         with Stage(folder, force=force) as stage:
             return self.write(stage)
 
@@ -88,29 +126,15 @@ class Discovery:
             stage.write(f"{OTHERS}/{other.method}.graph.svg", str(other.plot()))
         return stage.seal()
 
-    def plot(self) -> Picture:
-        """The graph as SVG; a notebook shows it as a picture."""
-        from privet.graph.drawing import svg
+    def __repr__(self) -> str:
+        head = f"Discovery of {self.certificate['schema']!r} by {self.method}: {self.graph.told()}"
+        return "\n".join((head, *self.graph.first_edges(), self.certificate.told()))
 
-        return Picture(svg(self.graph, tiers=self.evidence.schema.knowledge.tiers))
+    def _repr_html_(self) -> str:
+        from privet.results.report.notebook import discovery_html
 
-    def to_networkx(self) -> Any:
-        from privet.graph.formats.files import to_networkx
-
-        return to_networkx(self.graph)
+        return discovery_html(self)
 
     def __str__(self) -> str:
-        lines = [
-            str(e) + (f"  ({e.confidence:.2f})" if e.confidence is not None else "")
-            for e in self.graph.edges
-        ]
+        lines = [f"{edge}{edge.doubt()}" for edge in self.graph.edges]
         return "\n".join([*(lines or ["no edges"]), "", str(self.certificate)])
-
-
-class Picture(str):
-    """SVG text that a notebook shows as a picture."""
-
-    __slots__ = ()
-
-    def _repr_svg_(self) -> str:
-        return str(self)

@@ -22,7 +22,8 @@ from privet.errors import EvidenceError, SchemaError
 from privet.evidence.moments import MomentEvidence
 from privet.evidence.tables import TableEvidence
 from privet.graph.copies import ORIGIN as COPY
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
 from privet.graph.knowledge import Knowledge
 from privet.independence.effects import of_tables
 from privet.independence.fisher_z import MomentJudge, fisher_z

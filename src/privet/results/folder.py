@@ -139,7 +139,7 @@ class Stage:
         if self.folder.is_dir() and any(self.folder.iterdir()) and not self._force:
             raise OutputError(
                 f"the folder {str(self.folder)!r} exists and is not empty; choose another, or "
-                f"use --force to replace the results in it"
+                "use ⟦force=True⟧ to replace the results in it"
             )
 
     def _parent(self) -> Path:

@@ -26,7 +26,8 @@ from privet.privacy.queries.tables import Components
 from privet.results import certificate as certificates
 from privet.results.joint_promise import joint_certificate
 from privet.results.saved import Saved, kind
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from privet.schema.names import SITE, SITE_RULE, clean_name
 from privet.trust.noise import is_as_stated, price
 
@@ -95,11 +96,11 @@ def _check_promise(each: Sent) -> None:
     try:
         facts = certificates.of_evidence(each.saved.certificate)
     except PrivetError as error:
-        raise EvidenceError(f"{each.origin!r}: {error}") from None
+        raise EvidenceError(f"{each.origin!r}: {error.said}") from None
     if not facts.private:
         raise EvidenceError(
             f"{each.origin!r} is not private ({facts['reason']}), so it must not leave its site; "
-            "let the site run `privet discover` with --epsilon and --site"
+            "let the site run discover with ⟦epsilon⟧ and ⟦site⟧"
         )
     if facts.get("trust") != "central":
         raise EvidenceError(
@@ -110,7 +111,7 @@ def _check_promise(each: Sent) -> None:
     try:
         check_asked(facts["epsilon"], facts["delta"])
     except PrivetError as error:
-        raise EvidenceError(f"{each.origin!r} promises nothing: {error}") from None
+        raise EvidenceError(f"{each.origin!r} promises nothing: {error.said}") from None
     if not all(isinstance(text, str) for text in texts):
         raise EvidenceError(
             f"{each.origin!r} has a certificate that is not whole; take a fresh copy of the "
@@ -121,7 +122,7 @@ def _check_promise(each: Sent) -> None:
         raise EvidenceError(
             f"{each.origin!r} holds {' and '.join(other) or 'pairs only'}, measured by "
             f"{facts['method']}, which cannot be put together; let the site measure tables or "
-            "moments, such as with --method interaction-pc or moment-pc"
+            "moments, such as with ⟦method='interaction-pc'⟧ or moment-pc"
         )
 
 
@@ -175,7 +176,7 @@ def _check_cuts(each: Sent) -> None:
     if any(isinstance(release.query, Cut) for release in each.saved.releases):
         raise EvidenceError(
             f"{each.origin!r} has cut numbers where its own rows suggest it, so that its groups "
-            "are not those of other sites; let the site measure with --site, by which the cuts of "
+            "are not those of other sites; let the site measure with ⟦site⟧, by which the cuts of "
             "the schema stay"
         )
 
@@ -187,7 +188,7 @@ def _check_knowledge(sent: Sequence[Sent], schema: Schema | None) -> None:
         if each.saved.schema.knowledge != sent[0].saved.schema.knowledge:
             raise EvidenceError(
                 f"{each.origin!r} has other knowledge of what may cause what than "
-                f"{sent[0].origin!r}; say which holds with --schema FILE (schema=...)"
+                f"{sent[0].origin!r}; say which holds with ⟦schema='FILE'⟧"
             )
 
 
@@ -263,13 +264,13 @@ def _check_labels(sent: Sequence[Sent]) -> None:
         if facts.get("site") is None:
             raise EvidenceError(
                 f"{each.origin!r} has no site, so nobody could say which line of the joint "
-                "certificate is whose; let the site run `privet discover` with --site LABEL, such "
+                "certificate is whose; let the site run discover with ⟦site='LABEL'⟧, such "
                 "as hospital-a"
             )
         if not isinstance(facts["site"], str) or not SITE.fullmatch(facts["site"]):
             raise EvidenceError(
                 f"{each.origin!r} has the site {facts['site']!r}, but a label {SITE_RULE}; let the "
-                "site run `privet discover` with --site LABEL, such as hospital-a"
+                "site run discover with ⟦site='LABEL'⟧, such as hospital-a"
             )
         if not all(isinstance(facts["ledger"].get(key), str) for key in ("people", "run")):
             raise EvidenceError(

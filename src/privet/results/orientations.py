@@ -14,11 +14,16 @@ from privet.results.folder import PAIRS, Stage
 from privet.results.saved import Saved, to_json
 
 VERSION = 1
+SHOWN = 8  # pairs in a short text
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Orientations(Sequence[Orientation]):
-    """An orientation for each pair that was asked for, what was promised, and the evidence."""
+    """An orientation for each pair that was asked for, what was promised, and the evidence.
+
+    >>> len(oriented), oriented[0].a, oriented.reused
+    (1, 'height', False)
+    """
 
     pairs: tuple[Orientation, ...]
     certificate: Certificate
@@ -40,7 +45,32 @@ class Orientations(Sequence[Orientation]):
     def __iter__(self) -> Iterator[Orientation]:
         return iter(self.pairs)
 
+    @property
+    def reused(self) -> bool:
+        """Whether an earlier run has paid for the evidence.
+
+        >>> oriented.reused
+        False
+        """
+        return bool(self.certificate["reused"])
+
+    def __repr__(self) -> str:
+        shown = [str(pair) for pair in self.pairs[:SHOWN]]
+        more = len(self.pairs) - SHOWN
+        lines = [*shown, *([f"and {more} more"] if more > 0 else []), self.certificate.told()]
+        return "\n".join((f"Orientations by {self.method}:", *lines))
+
+    def _repr_html_(self) -> str:
+        from privet.results.report.notebook import orientations_html
+
+        return orientations_html(self)
+
     def to_dict(self) -> dict[str, Any]:
+        """What orientation.json holds.
+
+        >>> sorted(oriented.to_dict())
+        ['method', 'pairs', 'privet orientation']
+        """
         return {
             "privet orientation": VERSION,
             "method": self.method,
@@ -48,7 +78,11 @@ class Orientations(Sequence[Orientation]):
         }
 
     def save(self, folder: str | Path, *, force: bool = False) -> tuple[Path, ...]:
-        """Write orientation.json, certificate.json, evidence.json and report.html."""
+        """Write orientation.json, certificate.json, evidence.json and report.html.
+
+        >>> [path.name for path in oriented.save("pairs")][:2]
+        ['orientation.json', 'certificate.json']
+        """
         with Stage(folder, force=force, command="orient") as stage:
             return self.write(stage)
 

@@ -26,7 +26,7 @@ VERSION = 1
 ROOMS = ("privet.privacy.queries", "privet.local.collector", "privet.pairs", "privet.methods")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Saved:
     """Releases, the schema they speak of, and the certificate of the run that paid for them.
 
@@ -36,6 +36,9 @@ class Saved:
     releases: tuple[Release, ...]
     certificate: dict[str, Any]
     sites: tuple[Saved, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Saved: {len(self.releases)} releases about {self.schema.name!r}"
 
 
 def to_json(saved: Saved) -> str:
@@ -55,25 +58,34 @@ def _document(saved: Saved) -> dict[str, Any]:
 
 def load(path: str | Path) -> Saved:
     try:
-        document = json.loads(Path(path).read_text("utf-8"))
+        text = Path(path).read_bytes().decode("utf-8")
     except OSError as error:
         raise EvidenceError(
             f"cannot read {str(path)!r}: {error.strerror}; check the path"
         ) from None
-    except ValueError:
+    except UnicodeDecodeError:
+        text = ""
+    return from_json(text, repr(str(path)))
+
+
+def from_json(text: str, label: str) -> Saved:
+    """What ``to_json`` wrote; ``label`` is what errors call it."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
         raise EvidenceError(
-            f"{str(path)!r} is not an evidence file (not JSON); give the evidence.json of a run"
+            f"{label} is not an evidence file (not JSON); give the evidence.json of a run"
         ) from None
     if not isinstance(document, dict) or document.get("privet evidence") != VERSION:
         raise EvidenceError(
-            f"{str(path)!r} is not an evidence file of version {VERSION}; give the evidence.json "
+            f"{label} is not an evidence file of version {VERSION}; give the evidence.json "
             "of a run of this version of Privet"
         )
     try:
         return _from_dict(document)
     except (KeyError, TypeError, ValueError, OverflowError, PrivetError) as error:
         raise EvidenceError(
-            f"{str(path)!r} is damaged ({type(error).__name__}); take a fresh copy of the file"
+            f"{label} is damaged ({type(error).__name__}); take a fresh copy of the file"
         ) from None
 
 

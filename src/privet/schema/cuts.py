@@ -12,7 +12,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from privet.schema.model import Column, Schema
+    from privet.schema.column import Column
+    from privet.schema.model import Schema
 
 FINE = 256
 Cuts = tuple[

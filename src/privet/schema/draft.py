@@ -10,17 +10,20 @@ import gzip
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privet.errors import DataError
 from privet.files.delimited import records
-from privet.schema.born import born_with
-from privet.schema.model import CHOICE, Column, Schema
-from privet.schema.names import clean_name
-from privet.schema.toml import READ, schema_to_toml, toml_text
+from privet.schema.build import default_name
+from privet.schema.column import Column
+from privet.schema.frames import distinct, header_of, is_path
+from privet.schema.model import CHOICE, Schema
+from privet.schema.toml import READ, toml_text
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -28,22 +31,6 @@ if TYPE_CHECKING:
 FEW = 12  # distinct values up to which a column of numbers is taken for one of levels
 MOST = 32  # distinct texts up to which a draft lists them all: what tables serve
 MISSING = ("", "na", "nan", "null", "?")
-NOTE = f"""\
-# DRAFT. To write it, Privet looked at the data without paying for it from any privacy budget.
-# Every line marked "{READ}" may tell something about the people in the data. For each:
-#   - if it is public knowledge anyway (code book, questionnaire, law of nature), confirm it:
-#     delete its entry from the list `unconfirmed`;
-#   - if not, put in what is public instead (all possible levels, a range known beforehand),
-#     and then delete its entry.
-# What stays in `unconfirmed` is listed on the certificate as an assumption.
-# If results will be put together with those of other sites, and one person may be at several of
-# them, add below: sites_per_person = N, the most sites at which one person can be.
-"""
-TIERS = """
-# By their names, some columns come before all others: nothing here causes them. Such knowledge is
-# worth more than much data, since it turns edges that data cannot. If it is right, delete the # of
-# the two lines below; split the second list further if you know more (earlier causes later).
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,39 +43,45 @@ class Look:
     range: tuple[float, float] | None
 
 
-def draft(path: str | Path) -> str:
-    """A schema for a CSV or Parquet file, as TOML text with comments."""
-    path = Path(path)
-    columns, unconfirmed, left_out = [], [], []
-    for name, look in _looks(path).items():
-        column = _propose(name, look)
+def draft(data: Any, name: str | None = None) -> Schema:
+    """A proposal of a schema for a frame (pandas, polars, Arrow), a dict of columns, or a CSV or
+    Parquet file, to be corrected by somebody who knows what is public.
+
+    It looks at the rows without paying from any privacy budget. What it reads may tell something
+    about the people in the data: all of it is listed in ``unconfirmed``, marked in ``to_toml()``,
+    and stands on the certificate until it is confirmed or replaced. A frame has no name; give the
+    data set one, since its budget is kept under it.
+
+    >>> privet.draft({"sex": ["f", "m", "f"]}, name="clinic")  # doctest: +ELLIPSIS
+    Schema 'clinic': 1 columns (1 categorical), add-remove, 1 row(s) per person
+      DRAFT: 2 facts were read from the data, which no privacy budget has paid for. ...
+    """
+    columns, unconfirmed, remarks = [], [], []
+    if name is None and not is_path(data):
+        remarks.append("the name was not given: give the data set one of its own")
+    for column_name, look in _looks(data).items():
+        column = _propose(column_name, look)
         if isinstance(column, str):
-            left_out.append(f"# left out: {toml_text(name)} ({column}; {READ})")
+            remarks.append(f"left out: {toml_text(column_name)} ({column}; {READ})")
             continue
         columns.append(column)
         read = ("kind", "bounds" if column.bounds else "levels", "missing")
-        unconfirmed += [f"{name}.{fact}" for fact in read[: 3 if column.missing == "level" else 2]]
-    if left_out:
+        facts = read[: 3 if column.missing == "level" else 2]
+        unconfirmed += [f"{column_name}.{fact}" for fact in facts]
+    if any(READ in remark for remark in remarks):
         unconfirmed.append(CHOICE)
     if not columns:
+        label = repr(str(data)) if is_path(data) else f"the {type(data).__name__}"
         raise DataError(
-            f"{str(path)!r} has no column that varies over numbers or over at most {MOST} texts; "
+            f"{label} has no column that varies over numbers or over at most {MOST} texts; "
             f"write a schema by hand"
         )
-    name = clean_name(Path(path.stem).stem if path.suffix == ".gz" else path.stem)
-    schema = Schema(name=name, columns=tuple(columns), unconfirmed=tuple(unconfirmed))
-    more = "".join(f"\n{line}\n" for line in left_out)
-    return schema_to_toml(schema, NOTE) + _tiers(schema.names) + more
-
-
-def _tiers(names: tuple[str, ...]) -> str:
-    """A proposal, as a comment, of what comes first; from names alone."""
-    first = born_with(names)
-    later = tuple(name for name in names if name not in first)
-    if not first or not later:
-        return ""
-    tiers = ", ".join(f"[{', '.join(map(toml_text, tier))}]" for tier in (first, later))
-    return TIERS + f"# [knowledge]\n# tiers = [{tiers}]\n"
+    return Schema(
+        name=default_name(data) if name is None else name,
+        columns=tuple(columns),
+        unconfirmed=tuple(unconfirmed),
+        remarks=tuple(remarks),
+    )
 
 
 def _propose(name: str, look: Look) -> Column | str:
@@ -125,30 +118,83 @@ def _round_outward(low: float, high: float) -> tuple[float, float] | None:
     return bounds if math.isfinite(bounds[1] - bounds[0]) else (low, high)
 
 
-def _looks(path: Path) -> dict[str, Look]:
+def _looks(data: Any) -> dict[str, Look]:
     """What each column holds, by the name in the header."""
+    if is_path(data):
+        return _looks_at_file(Path(data))
+    return {name: _look_at_frame(data, i) for i, name in enumerate(header_of(data))}
+
+
+def _look_at_frame(data: Any, place: int) -> Look:
+    texts, missing = distinct(data, place)
+    values = [text for text in texts if text.lower() not in MISSING]
+    numbers = [_number(value) for value in values]
+    known = [number for number in numbers if number is not None]
+    numeric = bool(values) and len(known) == len(values)
+    return Look(
+        values=tuple(values[: MOST + 1]),
+        missing=missing or len(values) < len(texts),
+        numeric=numeric,
+        range=(min(known), max(known)) if numeric else None,
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def header_in(path: Path) -> tuple[str, ...]:
+    """The names of the columns of a file."""
+    if not _is_parquet(path):
+        with _readable(path):
+            return tuple(_header(path)[0])
+    import duckdb
+
+    with _readable(path), duckdb.connect() as base:
+        return tuple(_parquet(base, path).columns)
+
+
+def _looks_at_file(path: Path) -> dict[str, Look]:
+    import duckdb
+
+    with _readable(path), duckdb.connect() as base:
+        base.execute("SET enable_progress_bar = false")  # it would be drawn into the draft
+        names = _load(base, path)
+        return {name: _look(base, i) for i, name in enumerate(names)}
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Whatever is wrong with a file as an error with the fix."""
     import duckdb
 
     if not path.is_file():
         raise DataError(f"there is no file {str(path)!r}; name a CSV or Parquet file")
-    with duckdb.connect() as base:
-        base.execute("SET enable_progress_bar = false")  # it would be drawn into the draft
-        try:
-            names = _load(base, path)
-            return {name: _look(base, i) for i, name in enumerate(names)}
-        except (duckdb.Error, OSError, EOFError, UnicodeError):
-            raise DataError(
-                f"{str(path)!r} cannot be read as {'Parquet' if _is_parquet(path) else 'CSV'}; "
-                f"save it as CSV in UTF-8, or as Parquet"
-            ) from None
+    try:
+        yield
+    except (duckdb.Error, OSError, EOFError, UnicodeError):
+        raise DataError(
+            f"{str(path)!r} cannot be read as {'Parquet' if _is_parquet(path) else 'CSV'}; "
+            f"save it as CSV in UTF-8, or as Parquet"
+        ) from None
+
+
+def _parquet(base: DuckDBPyConnection, path: Path) -> Any:
+    return base.read_parquet(_plain(path), hive_partitioning=False)
+
+
+def _plain(path: Path) -> str:
+    return re.sub(r"([*?\[])", r"[\1]", str(path))  # a name is not a pattern
 
 
 def _load(base: DuckDBPyConnection, path: Path) -> list[str]:
     """Copy the file into a table of texts c0, c1, ...; return the names in its header."""
-    file = re.sub(r"([*?\[])", r"[\1]", str(path))  # a name is not a pattern
     if _is_parquet(path):
-        source = base.read_parquet(file, hive_partitioning=False)
-        names = source.columns
+        source = _parquet(base, path)
+        names = list(map(str, source.columns))
         cells = [
             _stored(f'"{n.replace(chr(34), chr(34) * 2)}"', str(t))
             for n, t in zip(names, source.types, strict=True)
@@ -157,7 +203,7 @@ def _load(base: DuckDBPyConnection, path: Path) -> list[str]:
         names, delimiter = _header(path)
         plain = {f"c{i}": "VARCHAR" for i in range(len(names))}
         source = base.read_csv(
-            file,
+            _plain(path),
             columns=plain,
             header=True,
             delimiter=delimiter,

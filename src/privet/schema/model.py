@@ -8,30 +8,22 @@ column's missing policy; a number beyond the bounds is clamped. Neither is ever 
 
 from __future__ import annotations
 
-import difflib
 import enum
-import itertools
-import math
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
-from privet.errors import SchemaError
+from privet.errors import SchemaError, expect
 from privet.graph.knowledge import Knowledge
-from privet.schema.cuts import equal_width
+from privet.schema.column import Column, did_you_mean
 from privet.schema.names import clean_name, name_key
-from privet.schema.values import edge_texts, finite, guessed_shares, is_not_whole, level_text
+from privet.schema.values import is_not_whole
 
-Kind = Literal["categorical", "ordinal", "numeric"]
-Missing = Literal["level", "value", "drop"]
-
-MOST_LEVELS = 65_535  # a code fits 16 bits
 MOST_ROWS = (1 << 31) - 1  # of a table, unless it declares more; so far, all sums fit 64 bits
 LARGEST_TABLE = 1 << 34  # rows that can be declared: sums of moments over them fit 64 bits
-DEFAULT_BINS = 4
 PER_PERSON = {
     "rows_per_person": "the most rows that one person can own",
     "sites_per_person": "the most sites at which one person can be",
@@ -41,163 +33,37 @@ FACTS = ("kind", "levels", "bounds", "cuts", "missing")  # what `unconfirmed` ca
 
 
 class Adjacency(enum.Enum):
-    """Which two tables are neighbours: one person more or less, or one person replaced."""
+    """Which two tables are neighbours: one person more or less, or one person replaced.
+
+    >>> privet.Adjacency("add-remove")
+    <Adjacency.ADD_REMOVE: 'add-remove'>
+    """
 
     ADD_REMOVE = "add-remove"
     REPLACE_ONE = "replace-one"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Column:
-    """One column. Left out: `cuts` gives 4 bins of equal width, which are `free`: a method may cut
-    elsewhere. `missing` gives the declared value in the middle (numeric, ordinal) or the first.
-    `shares` is a guess of how common each level is, which plans use and nothing else."""
-
-    name: str
-    kind: Kind
-    levels: tuple[str, ...] = ()
-    bounds: tuple[float, float] | None = None
-    cuts: tuple[float, ...] = ()
-    missing: Missing = "value"
-    missing_value: str | float | None = None
-    shares: tuple[float, ...] = field(default=(), compare=False)
-    free: bool = field(default=False, compare=False)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise SchemaError(f"a column is named {self.name!r}; give it the name in the header")
-        check_kind(self.name, self.kind)
-        if self.kind == "numeric":
-            self._check_numeric()
-        else:
-            self._check_levels()
-        if self.cardinality > MOST_LEVELS:
-            raise SchemaError(
-                f"column {self.name!r} has {self.cardinality} levels; "
-                f"at most {MOST_LEVELS} are possible: merge levels or declare fewer bins"
-            )
-        self._check_missing()
-        self._set("shares", guessed_shares(self.name, self.shares, self.cardinality))
-
-    def _set(self, attribute: str, value: object) -> None:
-        object.__setattr__(self, attribute, value)  # only while the column is being built
-
-    def _check_levels(self) -> None:
-        if self.bounds is not None or self.cuts:
-            raise SchemaError(
-                f"column {self.name!r} is {self.kind}, so it has levels and no bounds, bins or "
-                f'cuts; remove them or declare kind = "numeric"'
-            )
-        self._set("levels", tuple(level_text(self.name, level) for level in self.levels))
-        if len(self.levels) < 2:
-            raise SchemaError(
-                f"column {self.name!r} has {len(self.levels)} level(s); {self.kind} columns need "
-                f"at least 2: list every level it can take, or leave the column out"
-            )
-        if len(set(self.levels)) < len(self.levels):
-            twice = next(x for i, x in enumerate(self.levels) if x in self.levels[:i])
-            raise SchemaError(
-                f"column {self.name!r} lists the level {twice!r} twice; list each level once"
-            )
-
-    def _check_numeric(self) -> None:
-        if self.levels:
-            raise SchemaError(
-                f"column {self.name!r} is numeric, so it has bounds and no levels; "
-                f'remove the levels or declare kind = "ordinal"'
-            )
-        if self.bounds is None or len(self.bounds) != 2:
-            raise SchemaError(
-                f"column {self.name!r} is numeric and needs bounds = [lowest, highest]; "
-                f"write down the range that is public knowledge"
-            )
-        low, high = (finite(self.name, "bound", bound) for bound in self.bounds)
-        if low >= high or math.isinf(high - low):
-            raise SchemaError(
-                f"column {self.name!r} has bounds [{low!r}, {high!r}]; "
-                f"the first must lie below the second, at a finite distance"
-            )
-        self._set("bounds", (low, high))
-        cuts = tuple(finite(self.name, "cut", cut) for cut in self.cuts)
-        default = equal_width(low, high, DEFAULT_BINS)
-        self._set("free", not cuts or (self.free and cuts == default))
-        cuts = cuts or default
-        edges = (low, *cuts, high)
-        if any(a >= b for a, b in itertools.pairwise(edges)):
-            raise SchemaError(
-                f"column {self.name!r} is cut at {list(cuts)}; cuts must increase strictly and "
-                f"lie inside the bounds [{low!r}, {high!r}]: correct them or declare fewer bins"
-            )
-        self._set("cuts", cuts)
-
-    def _check_missing(self) -> None:
-        if self.missing not in get_args(Missing):
-            raise SchemaError(
-                f"column {self.name!r} has missing = {self.missing!r}; "
-                f'use "level", "drop" or {{ value = ... }}'
-            )
-        if self.missing != "value":
-            if self.missing_value is not None:
-                raise SchemaError(
-                    f"column {self.name!r} has missing = {self.missing!r} and a missing value "
-                    f"{self.missing_value!r}; choose one of the two"
-                )
-        elif self.missing_value is None:
-            self._set("missing_value", self._default_value())
-        elif self.bounds is not None:
-            low, high = self.bounds
-            value = finite(self.name, "missing value", self.missing_value)
-            if not low <= value <= high:
-                raise SchemaError(
-                    f"column {self.name!r} replaces missing cells by {value!r}; "
-                    f"choose a value inside its bounds [{low!r}, {high!r}]"
-                )
-            self._set("missing_value", value)
-        else:
-            level = level_text(self.name, self.missing_value)
-            if level not in self.levels:
-                raise SchemaError(
-                    f"column {self.name!r} replaces missing cells by {level!r}, which is not "
-                    f"among its levels; choose a declared level{did_you_mean(level, self.levels)}"
-                )
-            self._set("missing_value", level)
-
-    def _default_value(self) -> str | float:
-        if self.bounds is not None:
-            low, high = self.bounds
-            return low + (high - low) / 2
-        return self.levels[(len(self.levels) - 1) // 2 if self.kind == "ordinal" else 0]
-
-    @property
-    def cardinality(self) -> int:
-        """Number of codes of an encoded cell; code `cardinality - 1` is the missing level."""
-        codes = len(self.cuts) + 1 if self.kind == "numeric" else len(self.levels)
-        return codes + (self.missing == "level")
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """One readable label per code. A value on a cut belongs to the bin above the cut."""
-        labels = self.levels
-        if self.bounds is not None:
-            edges = edge_texts((self.bounds[0], *self.cuts, self.bounds[1]))
-            inner = (f"[{a}, {b})" for a, b in itertools.pairwise(edges[:-1]))
-            labels = (*inner, f"[{edges[-2]}, {edges[-1]}]")
-        if self.missing != "level":
-            return labels
-        missing = "missing"
-        while missing in labels:
-            missing = f"({missing})"
-        return (*labels, missing)
-
-    @property
-    def ordered(self) -> bool:
-        """Whether the order of the codes means something; a missing level breaks it."""
-        return self.kind != "categorical" and self.missing != "level"
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Schema:
-    """Everything that is public about a table before looking at it."""
+    """Everything that is public about a table before looking at it.
+
+    Facts that a draft has read from the rows are ``unconfirmed`` until somebody knows that they
+    are public, and stand on the certificate. ``remarks`` are comments for whoever reads the file.
+
+    >>> schema = privet.Schema.of(
+    ...     ["age", "pain"],
+    ...     name="clinic",
+    ...     levels={"pain": ["none", "some", "much"]},
+    ...     bounds={"age": [18, 100]},
+    ...     ordinal=["pain"],
+    ...     tiers=[["age"], ["pain"]],
+    ... )
+    >>> schema
+    Schema 'clinic': 2 columns (1 numeric, 1 ordinal), add-remove, 1 row(s) per person
+      Earlier causes later: age; then pain.
+    >>> privet.Schema.from_toml(schema.to_toml()) == schema
+    True
+    """
 
     name: str
     columns: tuple[Column, ...]
@@ -209,6 +75,58 @@ class Schema:
     sites_per_person: int = 1
     knowledge: Knowledge = field(default_factory=Knowledge)
     unconfirmed: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = field(default=(), compare=False)
+
+    @staticmethod
+    def of(
+        data: Any,
+        *,
+        name: str | None = None,
+        levels: Mapping[str, Sequence[Any]] | None = None,
+        bounds: Mapping[str, Sequence[float]] | None = None,
+        ordinal: Sequence[str] = (),
+        missing: Mapping[str, Any] | None = None,
+        tiers: Sequence[Sequence[str]] = (),
+        required: Sequence[Sequence[str]] = (),
+        forbidden: Sequence[Sequence[str]] = (),
+        rows: int | None = None,
+        rows_per_person: int = 1,
+        person: str | None = None,
+    ) -> Schema:
+        """A schema from what you know. ``data`` (a frame, a file or a list of names) gives the
+        names and the order of its columns, and no cell is looked at; columns with neither levels
+        nor bounds are left out. A table without a ``name`` of its own is called "table"; the
+        budget is kept under that name. With ``rows``, their number is public.
+
+        >>> names = ["sex", "age", "id"]
+        >>> privet.Schema.of(names, levels={"sex": ["f", "m"]}, bounds={"age": [0, 99]}).names
+        ('sex', 'age')
+        """
+        from privet.schema.build import build
+
+        return build(
+            data,
+            name=name,
+            levels=levels or {},
+            bounds=bounds or {},
+            ordinal=ordinal,
+            missing=missing or {},
+            knowledge={"tiers": tiers, "required": required, "forbidden": forbidden},
+            rows=rows,
+            rows_per_person=rows_per_person,
+            person=person,
+        )
+
+    @staticmethod
+    def draft(data: Any, name: str | None = None) -> Schema:
+        """A first proposal, which has looked at the rows without paying: see ``privet.draft``.
+
+        >>> privet.Schema.draft({"sex": ["f", "m"], "town": ["a", "b"]}).unconfirmed
+        ('sex.kind', 'sex.levels', 'town.kind', 'town.levels')
+        """
+        from privet.schema.draft import draft
+
+        return draft(data, name)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -228,6 +146,7 @@ class Schema:
                 f"in Unicode NFC, so that one data set cannot have two privacy budgets; write "
                 f"{tidy!r}"
             )
+        self._check_kinds()
         if not self.columns:
             raise SchemaError(
                 f"schema {self.name!r} has no columns; "
@@ -246,6 +165,17 @@ class Schema:
                     f"of {', '.join('.' + f for f in FACTS)}; correct or delete the entry"
                 )
         self.knowledge.check(self.names)
+
+    def _check_kinds(self) -> None:
+        expect(self.columns, (list, tuple), "columns", "give a list of columns", SchemaError)
+        for column in self.columns:
+            expect(column, Column, "a column", "give a privet.Column", SchemaError)
+        expect(self.adjacency, Adjacency, "adjacency", "give a privet.Adjacency", SchemaError)
+        expect(self.knowledge, Knowledge, "knowledge", "give a privet.Knowledge", SchemaError)
+        expect(self.unconfirmed, (list, tuple), "unconfirmed", "give a list", SchemaError)
+        for fact in self.unconfirmed:
+            expect(fact, str, "an entry of unconfirmed", "give a list of texts", SchemaError)
+        object.__setattr__(self, "columns", tuple(self.columns))
 
     def _check_adjacency(self) -> None:
         for key, what in PER_PERSON.items():
@@ -304,6 +234,11 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the columns.
+
+        >>> privet.Schema.of(["a", "b"], levels={"a": ["0", "1"], "b": ["0", "1"]}).names
+        ('a', 'b')
+        """
         return tuple(column.name for column in self.columns)
 
     @cached_property
@@ -311,9 +246,14 @@ class Schema:
         return {column.name: column for column in self.columns}
 
     def column(self, name: str) -> Column:
+        """The column of this name.
+
+        >>> privet.Schema.of(["age"], bounds={"age": [18, 100]}).column("age").kind
+        'numeric'
+        """
         try:
             return self._by_name[name]
-        except KeyError:
+        except (KeyError, TypeError):
             raise SchemaError(
                 f"there is no column {name!r} in schema {self.name!r}; "
                 f"use a declared name{did_you_mean(name, self.names)}"
@@ -321,12 +261,21 @@ class Schema:
 
     @staticmethod
     def load(path: str | Path) -> Schema:
+        """The schema of a TOML file.
+
+        >>> schema = privet.Schema.of(["age"], bounds={"age": [18, 100]})
+        >>> _ = open("schema.toml", "w").write(schema.to_toml())
+        >>> privet.Schema.load("schema.toml") == schema
+        True
+        """
+        expect(path, (str, Path), "schema", "give the path of a TOML file", SchemaError)
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
         except OSError as error:
             raise SchemaError(
                 f"cannot read the schema {str(path)!r} ({error.strerror}); "
-                f"name a schema file, or make one with `privet schema draft DATA`"
+                "name a schema file, or make one with "
+                "⟦privet.draft(data)¦`privet schema draft DATA`⟧"
             ) from None
         except UnicodeDecodeError:
             raise SchemaError(
@@ -336,6 +285,13 @@ class Schema:
 
     @staticmethod
     def from_toml(text: str) -> Schema:
+        """The schema of a TOML text.
+
+        >>> privet.Schema.from_toml("name = 'clinic'\\n[columns.age]\\n" +
+        ...     "kind = 'numeric'\\nbounds = [18, 100]").names
+        ('age',)
+        """
+        expect(text, str, "the schema", "give TOML text, or use Schema.load(path)", SchemaError)
         try:
             document = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -343,33 +299,69 @@ class Schema:
         return Schema.from_dict(document)
 
     def to_toml(self) -> str:
+        """The text of a schema file, for a person to read and to correct.
+
+        >>> print(privet.Schema.of(["age"], bounds={"age": [18, 100]}).to_toml().splitlines()[-2])
+        bounds = [18, 100]
+        """
         from privet.schema.toml import schema_to_toml
 
         return schema_to_toml(self)
 
     @staticmethod
     def from_dict(document: Mapping[str, Any]) -> Schema:
-        """A schema from a parsed TOML document, or from what `to_dict` wrote."""
+        """A schema from a parsed TOML document, or from what `to_dict` wrote.
+
+        >>> schema = privet.Schema.of(["age"], bounds={"age": [18, 100]})
+        >>> privet.Schema.from_dict(schema.to_dict()) == schema
+        True
+        """
+        expect(document, Mapping, "the schema", "give a dict, as to_dict makes it", SchemaError)
         from privet.schema.toml import schema_from_dict
 
         return schema_from_dict(document)
 
     def to_dict(self) -> dict[str, Any]:
-        """The schema as a TOML or JSON document; the order of its columns is their order."""
+        """The schema as a TOML or JSON document; the order of its columns is their order.
+
+        >>> privet.Schema.of(["age"], bounds={"age": [18, 100]}).to_dict()["columns"]["age"]["kind"]
+        'numeric'
+        """
         from privet.schema.toml import schema_to_dict
 
         return schema_to_dict(self)
 
+    def told(self) -> str:
+        """The columns and the promise, in a line."""
+        kinds = [column.kind for column in self.columns]
+        counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+        return f"{len(kinds)} columns ({counts}), {self.unit}"
 
-def check_kind(column: str, kind: object) -> None:
-    if kind not in get_args(Kind):
-        raise SchemaError(
-            f"column {column!r} has kind {kind!r}; "
-            f"use one of {', '.join(get_args(Kind))}{did_you_mean(kind, get_args(Kind))}"
+    def warning(self) -> str:
+        """What to know of a draft before it is used."""
+        return (
+            f"DRAFT: {len(self.unconfirmed)} facts were read from the data, which no privacy "
+            "budget has paid for. Confirm or correct what schema.unconfirmed lists; the rest will "
+            "stand on the certificate."
         )
 
+    def known(self) -> tuple[str, ...]:
+        """What is known about the arrows, in lines."""
+        knowledge, lines = self.knowledge, []
+        if knowledge.tiers:
+            tiers = "; then ".join(", ".join(tier) for tier in knowledge.tiers)
+            lines.append(f"Earlier causes later: {tiers}.")
+        for what in ("required", "forbidden"):
+            arrows = sorted(getattr(knowledge, what))
+            if arrows:
+                lines.append(f"{what}: {', '.join(f'{a} --> {b}' for a, b in arrows)}")
+        return tuple(lines)
 
-def did_you_mean(value: object, options: Iterable[str]) -> str:
-    """`" (did you mean 'age'?)"`, or nothing when no option is near."""
-    close = difflib.get_close_matches(str(value), list(options), n=3, cutoff=0.6)
-    return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
+    def __repr__(self) -> str:
+        draft = [self.warning()] if self.unconfirmed else []
+        return "\n  ".join([f"Schema {self.name!r}: {self.told()}", *draft, *self.known()])
+
+    def _repr_html_(self) -> str:
+        from privet.schema.notebook import schema_html
+
+        return schema_html(self)

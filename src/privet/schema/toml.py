@@ -8,20 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from privet.errors import SchemaError
 from privet.graph.knowledge import Knowledge
+from privet.schema.born import born_with
+from privet.schema.column import MOST_LEVELS, Column, check_kind, did_you_mean
 from privet.schema.cuts import equal_width
-from privet.schema.model import (
-    MOST_LEVELS,
-    MOST_ROWS,
-    PER_PERSON,
-    Adjacency,
-    Column,
-    Schema,
-    check_kind,
-    did_you_mean,
-)
+from privet.schema.model import MOST_ROWS, PER_PERSON, Adjacency, Schema
 
 if TYPE_CHECKING:
-    from privet.schema.model import Kind
+    from privet.schema.column import Kind
 
 SCHEMA_KEYS = (
     "name",
@@ -52,6 +45,24 @@ NOTES = {
 }
 READ = "read from the data"
 LONG = 100  # characters
+
+
+NOTE = f"""\
+# DRAFT. To write it, Privet looked at the data without paying for it from any privacy budget.
+# Every line marked "{READ}" may tell something about the people in the data. For each:
+#   - if it is public knowledge anyway (code book, questionnaire, law of nature), confirm it:
+#     delete its entry from the list `unconfirmed`;
+#   - if not, put in what is public instead (all possible levels, a range known beforehand),
+#     and then delete its entry.
+# What stays in `unconfirmed` is listed on the certificate as an assumption.
+# If results will be put together with those of other sites, and one person may be at several of
+# them, add below: sites_per_person = N, the most sites at which one person can be.
+"""
+TIERS = """
+# By their names, some columns come before all others: nothing here causes them. Such knowledge is
+# worth more than much data, since it turns edges that data cannot. If it is right, delete the # of
+# the two lines below; split the second list further if you know more (earlier causes later).
+"""
 
 
 # reading
@@ -225,11 +236,11 @@ def _column_to_dict(column: Column) -> dict[str, Any]:
     return body
 
 
-def schema_to_toml(schema: Schema, header: str = HEADER) -> str:
+def schema_to_toml(schema: Schema) -> str:
     """The schema as a file for a person; facts still unconfirmed are marked on their line."""
     document = schema_to_dict(schema)
     columns, knowledge = document.pop("columns"), document.pop("knowledge", {})
-    lines = [header]
+    lines = [NOTE if schema.unconfirmed else HEADER]
     lines += [_line(key, value, NOTES.get(key)) for key, value in document.items()]
     for name, body in columns.items():
         lines.append(f"\n[columns.{_key(name)}]")
@@ -241,7 +252,20 @@ def schema_to_toml(schema: Schema, header: str = HEADER) -> str:
         if "tiers" in knowledge:
             lines.append("# an earlier tier may cause a later one, never the reverse")
         lines += [_line(key, value, None) for key, value in knowledge.items()]
+    elif schema.unconfirmed:
+        lines += _proposed_tiers(schema.names)
+    lines += [f"\n# {remark}" for remark in schema.remarks]
     return "\n".join(lines) + "\n"
+
+
+def _proposed_tiers(names: tuple[str, ...]) -> list[str]:
+    """A proposal, as a comment, of what comes first; from names alone."""
+    first = born_with(names)
+    later = tuple(name for name in names if name not in first)
+    if not first or not later:
+        return []
+    tiers = ", ".join(f"[{', '.join(map(toml_text, tier))}]" for tier in (first, later))
+    return [TIERS + f"# [knowledge]\n# tiers = [{tiers}]"]
 
 
 def _line(key: str, value: object, note: str | None) -> str:

@@ -11,9 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from privet.errors import NOTE
+from privet.errors import NOTE, LedgerError, expect
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.ledger.conversion import Accounting, Number
+from privet.privacy.ledger.kept import keep, kept
 from privet.schema.model import Schema
 from privet.trust import statement
 from privet.trust.central import Central
@@ -81,11 +82,20 @@ class Session:
                 f"was spent before that (run {self._run.id} in the ledger)"
             )
 
+    def keep(self, key: str, text: str) -> None:
+        """What this run has released, for those that are the same."""
+        keep(self._book, key, self._run.id, text)
+
     def statement(self) -> Statement:
         """What was promised and spent, once the session is over."""
         account = self._book.account(self._schema.name)
         assert account is not None  # the run is in it
         return statement.of_run(self._run, account, durable=self._book.durable, engine=self._engine)
+
+
+def kept_text(ledger: LedgerLike, key: str) -> str | None:
+    """What an identical run has left beside this ledger."""
+    return kept(opened(ledger), key)
 
 
 def without_privacy(data: object, schema: Schema) -> Central:
@@ -94,6 +104,9 @@ def without_privacy(data: object, schema: Schema) -> Central:
 
 
 def opened(ledger: LedgerLike) -> Ledger:
+    """The ledger, or the one of this file."""
+    kinds = (Ledger, str, Path, type(None))
+    expect(ledger, kinds, "ledger", "give a privet.Ledger or the path of its file", LedgerError)
     return ledger if isinstance(ledger, Ledger) else Ledger(ledger)
 
 

@@ -25,9 +25,9 @@ def check(schema: Schema) -> None:
     """Refuse, from public facts, where the theorem does not apply."""
     if schema.adjacency is not Adjacency.ADD_REMOVE or schema.rows_per_person != 1:
         raise MethodError(
-            f"--subsample draws rows one by one, which protects a person who may be in the table "
+            f"⟦subsample⟧ draws rows one by one, which protects a person who may be in the table "
             f"or not, with one row; the schema promises by {schema.unit!r}; declare adjacency = "
-            f'"{Adjacency.ADD_REMOVE.value}" and rows_per_person = 1, or leave --subsample away'
+            f'"{Adjacency.ADD_REMOVE.value}" and rows_per_person = 1, or leave ⟦subsample⟧ away'
         )
 
 
@@ -37,13 +37,13 @@ def sample(curator: Central, rate: float) -> Central:
     check(schema)
     if run is None or not curator.pure:
         raise MethodError(
-            "--subsample needs a pure budget, since its theorem speaks of epsilon alone; give "
-            "--delta 0, or leave it away"
+            "⟦subsample⟧ needs a pure budget, since its theorem speaks of epsilon alone; give "
+            "⟦delta=0⟧, or leave it away"
         )
     keep = int(rate * WORDS)
     if not 1 <= keep < WORDS:
         raise MethodError(
-            f"--subsample is {rate!r}, but it must lie between 0 and 1: it is the share of rows "
+            f"⟦subsample⟧ is {rate!r}, but it must lie between 0 and 1: it is the share of rows "
             "that is looked at"
         )
     inner = Ledger(MEMORY).begin(

@@ -19,7 +19,8 @@ from privet.methods import catalogue
 from privet.methods.options import make_settings
 from privet.methods.sources import reports as local
 from privet.privacy.queries.base import Release
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 NAMES = ("a", "b", "low", "high")
 SCHEMA = Schema(

@@ -23,7 +23,8 @@ from privet.local.collector.minimum_chi2 import minimum_chi2
 from privet.local.collector.tables import LocalEvidence
 from privet.local.collector.tally import tallies_of
 from privet.local.device.blocks import cell, codes_of, make
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.helpers.asked import asked
 
 MANY = 1 << 50  # people of whom expected reports are counted: rounding is then nothing

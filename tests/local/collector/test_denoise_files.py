@@ -16,7 +16,8 @@ from privet.local.collector.collect import denoise
 from privet.local.collector.ibu import CLOSE, denoised
 from privet.local.collector.tally import tallies_of
 from privet.local.device.files import randomize_file
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.helpers.reports import schema_of
 
 SIZES = (2, 3, 2)

@@ -19,7 +19,8 @@ from privet.local.collector.plan import plan_local
 from privet.local.collector.tables import LocalEvidence
 from privet.local.device.protocol import FAMILIES, NUMERIC
 from privet.privacy.queries.base import from_document, to_document
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.helpers.reports import schema_of
 
 SIZES = (2, 3, 2, 4)

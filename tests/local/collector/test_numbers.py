@@ -18,7 +18,8 @@ from privet.local.collector.correlations import LocalCorrelations
 from privet.local.collector.counts import LeftOut, as_release
 from privet.local.collector.partial_correlations import LocalNumberJudge
 from privet.local.device.blocks import GRID, make
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.helpers.reports import Floats, shares, shown, sized, tallies
 
 COLLECTIONS = 1_000

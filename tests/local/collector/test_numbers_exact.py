@@ -14,7 +14,8 @@ from privet.local.collector.correlations import LocalCorrelations, tetrachoric
 from privet.local.collector.counts import LeftOut, Reported, Tally, as_release
 from privet.local.device.blocks import GRID, HALF, make
 from privet.local.device.channel import RandomizedResponse
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.helpers.asked import asked
 from tests.helpers.reports import Floats, shares, shown
 

@@ -20,7 +20,8 @@ from privet.local.collector.collect import collect, cover
 from privet.local.collector.counts import LeftOut, Reported
 from privet.local.collector.tables import LocalEvidence
 from privet.local.device.blocks import GRID
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.helpers.asked import asked
 from tests.helpers.reports import schema_of
 

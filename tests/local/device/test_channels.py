@@ -26,7 +26,8 @@ from privet.local.device.protocol import FAMILIES, centre
 from privet.local.device.recipes import worth_it
 from privet.local.device.tune import tune
 from privet.networks import load
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.helpers.laws import categorical, fits, largest_ratio, law, log, numeric, rows_of
 
 CLOSE = 1e-9

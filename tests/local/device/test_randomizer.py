@@ -25,7 +25,8 @@ from privet.local.device.files import randomize_file
 from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.source import open_source
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.helpers.laws import categorical, fits, law, numeric
 from tests.local.device.test_channels import OPTIONS, SMALL
 

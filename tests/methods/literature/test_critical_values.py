@@ -17,7 +17,8 @@ from privet.methods.literature.critical_values import Margins, level
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.dependence_counts import STATISTICS, UNIT
 from privet.privacy.queries.tables import Tables
-from privet.schema.model import Adjacency, Column, Missing, Schema
+from privet.schema.column import Column, Missing
+from privet.schema.model import Adjacency, Schema
 
 Floats = NDArray[np.float64]
 Shares = tuple[float, ...]

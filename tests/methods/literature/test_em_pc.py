@@ -32,7 +32,8 @@ from privet.privacy.queries import distance as distance_query
 from privet.privacy.queries.base import Query, Release
 from privet.privacy.vault import Vault
 from privet.results import saved as evidence_file
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from privet.trust.central import Central
 
 Rows = list[tuple[int, ...]]

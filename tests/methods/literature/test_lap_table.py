@@ -25,7 +25,8 @@ from privet.privacy.queries.base import Release
 from privet.privacy.queries.tables import Components, Tables
 from privet.privacy.vault import Vault
 from privet.results import saved as evidence_file
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from tests.helpers.asked import asked
 
 FALSE_ALARM = 1e-6

@@ -25,7 +25,8 @@ from privet.methods.options import Settings
 from privet.privacy.ledger.conversion import rho_for
 from privet.privacy.queries.gradient import WEIGHT
 from privet.results.saved import load, to_json
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 
 Floats = NDArray[np.float64]

@@ -28,7 +28,8 @@ from privet.privacy.queries.base import Release
 from privet.privacy.queries.box_moments import GRID, BoxMoments, matrix
 from privet.privacy.vault import Vault
 from privet.results import saved as evidence_file
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from privet.trust.central import Central
 from tests.helpers.totals import Totals
 

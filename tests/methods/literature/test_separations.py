@@ -25,7 +25,8 @@ from privet.methods.options import Settings
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.queries.tables import Components, Tables
 from privet.results.saved import Saved, load, to_json
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from privet.trust.central import Central
 
 

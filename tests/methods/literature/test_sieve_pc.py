@@ -31,7 +31,8 @@ from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import AboveThreshold
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.dependence import UNIT, Dependence
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.trust.central import Central
 from tests.helpers.asked import asked

@@ -24,7 +24,8 @@ from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.meaning import spellings
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.source import UNREADABLE, open_source
-from privet.schema.model import Column, Missing, Schema
+from privet.schema.column import Column, Missing
+from privet.schema.model import Schema
 
 LEVELS = ("no", "yes")
 

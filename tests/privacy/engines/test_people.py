@@ -18,7 +18,8 @@ from privet.privacy.engines.people import first_rows
 from privet.privacy.engines.source import open_source
 from privet.privacy.engines.streamed import StreamedRows
 from privet.privacy.queries.tables import Tables
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from tests.helpers.odd_table import POLICIES, odd_schema, odd_table, questions
 
 

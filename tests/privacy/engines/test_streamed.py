@@ -22,7 +22,8 @@ from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.source import open_source
 from privet.privacy.engines.streamed import StreamedRows
 from privet.privacy.engines.work import Columns, Tally, Work, sampled
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from tests.golden.cases import repeatable
 from tests.helpers.odd_table import POLICIES, answers, odd_schema, odd_table
 

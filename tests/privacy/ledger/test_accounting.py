@@ -14,10 +14,12 @@ from privet.errors import BudgetError
 from privet.privacy.ledger.account import Account
 from privet.privacy.ledger.book import Ledger, Run
 from privet.privacy.ledger.conversion import Accounting, epsilon_for, rho_for
+from privet.privacy.ledger.store import FORMAT
 from privet.privacy.mechanisms import Gaussian, Laplace, Select
 from privet.privacy.queries.tables import Tables
 from privet.privacy.vault import Vault
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from privet.trust.central import Central
 
 UNIT = "add-remove, 1 row(s) per person"
@@ -98,7 +100,7 @@ def test_what_is_said_to_be_left_can_be_had(book: Ledger, accounting: Accounting
     assert 0.7 < left < 1
     with pytest.raises(BudgetError, match="or allow it with") as refused:
         begin(book, left * (1 + 1e-9))
-    command = str(refused.value).rpartition("--epsilon ")[2].split()[0]
+    command = refused.value.in_shell.rpartition("--epsilon ")[2].split()[0]
     begin(book, left).close()
     book.grant("people", epsilon=float(command))
     begin(book, left * (1 + 1e-9)).close()
@@ -133,7 +135,7 @@ def test_old_caps_stay_in_zcdp(tmp_path: Path) -> None:
         assert (run.currency, run.budget) == ("zcdp", rho_for(0.1, 1e-6, "zcdp"))
     begin(Ledger(path), 0.1).close()
     with sqlite3.connect(path) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (5,)
+        assert db.execute("PRAGMA user_version").fetchone() == (FORMAT,)
         counted = db.execute("SELECT dataset, accounting FROM caps").fetchall()
     assert counted == [("clinic", "zcdp"), ("harbour", "zcdp"), ("people", "gdp")]
     after = Ledger(path).accounts()

@@ -20,7 +20,8 @@ from privet.privacy.queries.additive_noise import SCORES, UNIT, Anm, AnmScores, 
 from privet.privacy.queries.base import from_document, to_document
 from privet.privacy.queries.ridge import FINE, GRID, Kernel
 from privet.privacy.vault import Vault
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

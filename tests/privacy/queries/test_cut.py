@@ -32,8 +32,9 @@ from privet.privacy.queries.moments import Locations
 from privet.privacy.queries.tables import Components, Tables
 from privet.privacy.queries.white import Clip, White
 from privet.privacy.vault import Vault
+from privet.schema.column import Column, Missing
 from privet.schema.cuts import FINE, Cuts, cut, equal_width, fine_cuts, fixed, free_columns
-from privet.schema.model import Adjacency, Column, Missing, Schema
+from privet.schema.model import Adjacency, Schema
 
 Record = tuple[Any, ...]
 

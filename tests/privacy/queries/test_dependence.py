@@ -24,7 +24,8 @@ from privet.privacy.queries.dependence import STATISTICS, UNIT, Dependence, Remo
 from privet.privacy.queries.dependence_counts import added, first_records, replaced
 from privet.privacy.queries.tables import MOST_CELLS
 from privet.privacy.vault import Vault
-from privet.schema.model import MOST_ROWS, Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import MOST_ROWS, Adjacency, Schema
 
 Integers = NDArray[np.int64]
 Shape = tuple[int, int, int]

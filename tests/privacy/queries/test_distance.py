@@ -29,7 +29,8 @@ from privet.privacy.queries.distance import (
     scaled_g2,
     signed_distance,
 )
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 
 Counts = tuple[int, ...]
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from privet.errors import SchemaError
 from privet.privacy.queries.gradient import FINE, MOST_COLUMNS, NORM, STEP, WEIGHT, Gradient
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from tests.helpers.totals import Totals
 
 Floats = NDArray[np.float64]

@@ -26,7 +26,8 @@ from privet.privacy.queries.moments import (
     Locations,
     Moments,
 )
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from tests.helpers.totals import Totals
 
 Floats = NDArray[np.float64]

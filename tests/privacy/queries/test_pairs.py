@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from privet.errors import SchemaError
 from privet.privacy.queries.base import from_document, to_document
 from privet.privacy.queries.pairs import FINE, LossDifference, PairTable, QuantileRanks
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from tests.helpers.totals import Totals
 
 Floats = NDArray[np.float64]

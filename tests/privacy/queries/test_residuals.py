@@ -30,7 +30,8 @@ from privet.privacy.queries.residuals import (
 )
 from privet.privacy.queries.ridge import FINE, GRID
 from privet.privacy.queries.tested import RankStability, StableRange, StableRanks, near_pairs
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from privet.trust.central import Central
 
 Floats = NDArray[np.float64]

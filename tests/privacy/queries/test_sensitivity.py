@@ -23,7 +23,8 @@ from privet.privacy.queries.base import Query
 from privet.privacy.queries.contrasts import contrasts
 from privet.privacy.queries.tables import PATTERN_COLUMNS, Components, Tables
 from privet.privacy.vault import Vault
-from privet.schema.model import Adjacency, Column, Kind, Missing, Schema
+from privet.schema.column import Column, Kind, Missing
+from privet.schema.model import Adjacency, Schema
 
 Vector = tuple[int, ...]
 Record = tuple[Any, ...]

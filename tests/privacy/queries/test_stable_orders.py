@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from privet.privacy.queries.additive_noise import Anm, AnmScores, Residuals
 from privet.privacy.queries.residuals import REACH, IqrStability, LogIqr
 from privet.privacy.queries.tested import RankStability
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 
 Row = tuple[int, int]  # a cause and a residual
 Sample = tuple[Row, ...]

@@ -32,7 +32,8 @@ from privet.privacy.ledger.conversion import budget_for, total_delta
 from privet.privacy.mechanisms import Exact, Gaussian, Laplace
 from privet.privacy.queries.base import Query, Rows
 from privet.privacy.vault import Vault
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from privet.trust.central import Central
 from tests.helpers.patience import PATIENCE
 

@@ -26,7 +26,8 @@ from privet.privacy.queries.base import Release
 from privet.privacy.queries.white import LARGEST_FEATURE, LARGEST_RADIUS, WEIGHT, Clip, White
 from privet.results import saved as evidence_file
 from privet.results.saved import Saved
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 
 Row = tuple[int, ...]
 

@@ -23,7 +23,8 @@ from privet.privacy.queries.moments import NORM, PAIR, Moments
 from privet.privacy.queries.pairs import FINE, LossDifference
 from privet.privacy.queries.tables import Components, Tables
 from privet.privacy.queries.wide import LARGEST
-from privet.schema.model import LARGEST_TABLE, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import LARGEST_TABLE, Schema
 
 ROWS = 10**10
 COLUMNS = (

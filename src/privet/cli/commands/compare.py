@@ -9,7 +9,11 @@ from privet.cli.show import Subparsers, add_json, command, console, print_json, 
 
 def add(parsers: Subparsers) -> None:
     parser = command(parsers, "compare", "say how close a found graph is to the true one")
-    parser.add_argument("truth", metavar="TRUTH", help="graph file of the true graph")
+    parser.add_argument(
+        "truth",
+        metavar="TRUTH",
+        help="graph file of the true graph, or a list of edges (.csv, .edges, .txt)",
+    )
     parser.add_argument("found", metavar="FOUND", help="graph file of the found graph")
     add_json(parser)
     parser.set_defaults(run=run)
@@ -21,7 +25,8 @@ def run(args: argparse.Namespace) -> None:
     from privet.graph.formats.files import load
     from privet.graph.metrics import compare
 
-    result = compare(load(args.truth), load(args.found))
+    found = load(args.found)
+    result = compare(load(args.truth, found.nodes), found)
     if args.json:
         print_json(asdict(result))
         return

@@ -5,15 +5,18 @@ from __future__ import annotations
 import argparse
 
 from privet.cli.show import Subparsers, command
+from privet.graph.formats.names import SUFFIXES, listed
 
 
 def add(parsers: Subparsers) -> None:
     parser = command(parsers, "convert", "turn a graph file into another format, by suffix")
+    parser.epilog = f"formats:\n{listed()}"
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("source", metavar="IN", help="graph file")
     parser.add_argument(
         "target",
         metavar="OUT",
-        help="file to write: .json, .dot, .gv, .graphml, .csv, .gml, .dagitty, .txt or .svg",
+        help=f"file to write: {', '.join(SUFFIXES)}",
     )
     parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
     parser.add_argument(
@@ -27,7 +30,6 @@ def run(args: argparse.Namespace) -> None:
     from pathlib import Path
 
     from privet.errors import GraphError, OutputError
-    from privet.graph.drawing import svg
     from privet.graph.formats.files import load, save
 
     target = Path(args.target)
@@ -40,12 +42,4 @@ def run(args: argparse.Namespace) -> None:
         raise OutputError(
             f"{args.target!r} exists; choose another name, or use --force to replace it"
         )
-    if target.suffix.lower() != ".svg":
-        save(graph, target)
-        return
-    try:
-        target.write_text(svg(graph), encoding="utf-8")
-    except OSError as error:
-        raise OutputError(
-            f"cannot write {args.target!r} ({error.strerror}); choose another place"
-        ) from None
+    save(graph, target)

@@ -19,6 +19,7 @@ from privet.cli.show import (
     Subparsers,
     add_data,
     add_ledger,
+    add_reuse,
     command,
     console,
     data_of,
@@ -43,6 +44,7 @@ def add(parsers: Subparsers) -> None:
     privacy.add_argument("--epsilon", type=float, metavar="E", help="smaller is more private")
     privacy.add_argument("--delta", type=float, metavar="D", help="1e-6; 0 where that shows more")
     add_ledger(privacy)  # type: ignore[arg-type]
+    add_reuse(privacy)
     privacy.add_argument(
         "--site", metavar="LABEL", help="who this is, for `privet combine` with other sites"
     )
@@ -96,6 +98,7 @@ def _ask(args: argparse.Namespace, **listeners: Any) -> Discovery:
         evidence=args.evidence or None,
         protocol=args.protocol or None,
         ledger=args.ledger,
+        reuse=not args.no_reuse,
         as_published=args.as_published,
         site=args.site,
         **options(args, Settings),

@@ -87,7 +87,7 @@ def run_close(args: argparse.Namespace) -> None:
 def run_show(args: argparse.Namespace) -> None:
     from privet.errors import LedgerError
     from privet.privacy.ledger.book import Ledger
-    from privet.schema.model import did_you_mean
+    from privet.schema.column import did_you_mean
     from privet.schema.names import same_name
 
     book = Ledger(args.ledger)

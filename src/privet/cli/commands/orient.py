@@ -10,6 +10,7 @@ from privet.cli.show import (
     Subparsers,
     add_data,
     add_ledger,
+    add_reuse,
     command,
     console,
     data_of,
@@ -49,6 +50,7 @@ def add(parsers: Subparsers) -> None:
         help="default 0: best for up to six pairs; methods that test for stability need one",
     )
     add_ledger(privacy)  # type: ignore[arg-type]
+    add_reuse(privacy)
     privacy.add_argument("--no-privacy", action="store_true", help="exact, and not private at all")
     privacy.add_argument(
         "--evidence", metavar="FILE", help="judge the evidence.json of an earlier run, for free"
@@ -103,6 +105,7 @@ def _ask(args: argparse.Namespace, **listeners: Any) -> Orientations:
         private=not args.no_privacy,
         as_published=args.as_published,
         ledger=args.ledger,
+        reuse=not args.no_reuse,
         evidence=args.evidence or None,
         **options(args, Choices),
         **listeners,

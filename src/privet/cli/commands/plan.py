@@ -328,7 +328,7 @@ def _needed(
         )
         return found, ""
     except BudgetError as error:
-        return None, str(error)
+        return None, error.in_shell
 
 
 def _size(value: float) -> str:

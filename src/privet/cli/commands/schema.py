@@ -45,7 +45,7 @@ def add(parsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> None:
     from privet.schema.draft import draft
 
-    text = draft(args.data)
+    text = draft(args.data).to_toml()
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")  # a schema is read as UTF-8 everywhere
     sys.stdout.write(text)

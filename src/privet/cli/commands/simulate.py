@@ -82,7 +82,7 @@ def _check_network(args: argparse.Namespace) -> None:
                 f"it away, or simulate `random`"
             )
     if args.name not in available():
-        from privet.schema.model import did_you_mean
+        from privet.schema.column import did_you_mean
 
         names = (*available(), "random")
         raise DataError(

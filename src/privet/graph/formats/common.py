@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from privet.errors import GraphError
-from privet.graph.graph import ALLOWED, KINDS, Edge, Graph, Kind, Mark
+from privet.graph.edge import ALLOWED, KINDS, Edge, Kind, Mark
+from privet.graph.graph import Graph
 
 End = str
 """How an edge ends at a node: "tail", "arrow" or "circle"."""
@@ -35,12 +36,24 @@ def join(a: str, at_a: End, b: str, at_b: End, **more: Any) -> Edge:
 
 
 def assemble(kind: str | None, nodes: Sequence[str], edges: Iterable[Edge]) -> Graph:
-    """The graph; without a kind, the narrowest one that allows all the marks."""
+    """The graph; without a kind, the narrowest one that allows all the marks, and circles."""
     edges = tuple(edges)
     if kind is None:
         marks = {edge.mark for edge in edges}
         kind = next(known for known in KINDS if marks <= ALLOWED[known])
+        kind = "cyclic" if kind == "dag" and runs_in_circles(edges) else kind
     return Graph(cast(Kind, kind), tuple(nodes), edges)
+
+
+def runs_in_circles(edges: Iterable[Edge]) -> bool:
+    """Whether somewhere an arrow leads back to where one started."""
+    above: dict[str, set[str]] = {}
+    for edge in edges:
+        above.setdefault(edge.source, set())
+        above.setdefault(edge.target, set()).add(edge.source)
+    while first := {node for node, causes in above.items() if not causes & above.keys()}:
+        above = {node: causes for node, causes in above.items() if node not in first}
+    return bool(above)
 
 
 def confidences(edge: Edge) -> dict[str, Any]:

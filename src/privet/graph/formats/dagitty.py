@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from privet.errors import GraphError
+from privet.graph.edge import Kind
 from privet.graph.formats.common import assemble, join
 from privet.graph.formats.dotlike import parse, quote
-from privet.graph.graph import Graph, Kind
+from privet.graph.graph import Graph
 
-_HEADER: dict[Kind, str] = {"dag": "dag", "cpdag": "pdag", "pag": "pag"}
+_HEADER: dict[Kind, str] = {"dag": "dag", "cpdag": "pdag", "pag": "pag", "cyclic": "digraph"}
 _KIND = {header: kind for kind, header in _HEADER.items()}
 _ARROW = {"-->": "->", "---": "--", "<->": "<->", "o->": "@->", "o-o": "@-@", "o--": "@--"}
 _LEFT = {"<": "arrow", "@": "circle", "-": "tail"}
@@ -22,7 +23,7 @@ def to_dagitty(graph: Graph) -> str:
 
 
 def from_dagitty(text: str) -> Graph:
-    """A dag, pdag or pag; attributes such as pos or beta are left aside."""
+    """A dag, pdag, pag or digraph; attributes such as pos or beta are left aside."""
     found = parse(text, (*_KIND, "mag"))
     if found.header == "mag":
         raise GraphError("a mag has no counterpart here; give its pag or a dag")

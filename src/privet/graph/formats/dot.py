@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from privet.errors import GraphError
+from privet.graph.edge import Edge
 from privet.graph.formats.common import End, assemble, confidences, ends, join, read_confidences
 from privet.graph.formats.dotlike import Attributes, parse, quote
-from privet.graph.graph import Edge, Graph
+from privet.graph.graph import Graph
 
 _SHAPE: dict[End, str] = {"tail": "none", "arrow": "normal", "circle": "odot"}
 _END = {shape: end for end, shape in _SHAPE.items()}

@@ -1,17 +1,21 @@
 """Graphs to files and back, in Privet's format and in those of others.
 
 What a format can carry: JSON, DOT, GraphML and networkx everything; dowhy's GML DAGs with
-confidences; CSV, causal-learn, pcalg and dagitty nodes and marks, but no confidences.
+confidences; CSV, lists of edges, causal-learn, pcalg and dagitty nodes and marks, but no
+confidences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from privet.errors import GraphError, OutputError
+from privet.errors import GraphError, OutputError, expect
+from privet.graph.drawing import svg
 from privet.graph.formats.dagitty import from_dagitty, to_dagitty
 from privet.graph.formats.dot import from_dot, to_dot
+from privet.graph.formats.edges import from_edge_list, has_header, to_edge_list
 from privet.graph.formats.matrices import (
     from_causal_learn,
     from_csv,
@@ -20,6 +24,7 @@ from privet.graph.formats.matrices import (
     to_csv,
     to_pcalg,
 )
+from privet.graph.formats.names import SUFFIXES
 from privet.graph.formats.native import from_json, to_json
 from privet.graph.formats.nx import (
     from_dowhy_gml,
@@ -37,6 +42,7 @@ __all__ = [
     "from_dagitty",
     "from_dot",
     "from_dowhy_gml",
+    "from_edge_list",
     "from_graphml",
     "from_json",
     "from_networkx",
@@ -48,37 +54,65 @@ __all__ = [
     "to_dagitty",
     "to_dot",
     "to_dowhy_gml",
+    "to_edge_list",
     "to_graphml",
     "to_json",
     "to_networkx",
     "to_pcalg",
 ]
 
-_FORMATS: dict[str, tuple[Callable[[Graph], str], Callable[[str], Graph]]] = {
-    ".json": (to_json, from_json),
-    ".dot": (to_dot, from_dot),
-    ".gv": (to_dot, from_dot),
-    ".graphml": (to_graphml, from_graphml),
-    ".csv": (to_csv, from_csv),
-    ".gml": (to_dowhy_gml, from_dowhy_gml),
-    ".dagitty": (to_dagitty, from_dagitty),
-    ".txt": (to_dagitty, from_dagitty),
+_DAGITTY = re.compile(r"\s*(dag|pdag|pag|mag|digraph)\b[^{]*\{")
+_WRITERS: dict[str, Callable[[Graph], str]] = {
+    ".json": to_json,
+    ".dot": to_dot,
+    ".gv": to_dot,
+    ".graphml": to_graphml,
+    ".csv": to_csv,
+    ".gml": to_dowhy_gml,
+    ".edges": to_edge_list,
+    ".dagitty": to_dagitty,
+    ".txt": to_dagitty,
+    ".svg": svg,
+}
+_READERS: dict[str, Callable[[str], Graph]] = {
+    ".json": from_json,
+    ".dot": from_dot,
+    ".gv": from_dot,
+    ".graphml": from_graphml,
+    ".csv": from_csv,
+    ".gml": from_dowhy_gml,
+    ".dagitty": from_dagitty,
+    ".txt": from_dagitty,
 }
 
 
 def save(graph: Graph, path: str | Path) -> None:
-    """Write the graph in the format that the suffix names; a file that is there is replaced."""
-    write, _read = _format(path)
-    data = write(graph).encode()
+    """Write the graph in the format that the suffix names; a file that is there is replaced.
+
+    >>> graph = privet.Graph.from_edges(["smoke --> cancer"])
+    >>> privet.save_graph(graph, "graph.dot")
+    >>> privet.load_graph("graph.dot") == graph
+    True
+    """
+    expect(graph, Graph, "graph", "give a privet.Graph, such as found.graph", GraphError)
+    data = _WRITERS[_suffix(path)](graph).encode()
     try:
         Path(path).write_bytes(data)
     except OSError as error:
         raise OutputError(f"cannot write {path} ({error.strerror}); choose another place") from None
 
 
-def load(path: str | Path) -> Graph:
-    """Read a graph in the format that the suffix names."""
-    _write, read = _format(path)
+def load(path: str | Path, nodes: Sequence[str] = ()) -> Graph:
+    """Read a graph in the format that the suffix names. ``nodes`` are those of which a list of
+    edges need not speak, since they may have none.
+
+    >>> _ = open("truth.csv", "w").write("cause,effect\\nsmoke,cancer\\n")
+    >>> privet.load_graph("truth.csv", nodes=["smoke", "cancer", "age"])
+    Graph: dag, 3 nodes, 1 edges
+      smoke --> cancer
+    """
+    suffix = _suffix(path)
+    expect(nodes, (list, tuple), "nodes", "give a list of names", GraphError)
     try:
         text = Path(path).read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -86,16 +120,27 @@ def load(path: str | Path) -> Graph:
     except UnicodeDecodeError:
         raise GraphError(f"{path} is not UTF-8 text; save the graph again") from None
     try:
-        return read(text)
+        if _is_edge_list(suffix, text):
+            return from_edge_list(text, nodes)
+        if suffix not in _READERS:
+            raise GraphError(f"{suffix} is for pictures; give one of {' '.join(_READERS)}")
+        return _READERS[suffix](text)
     except GraphError as error:
-        raise GraphError(f"{path}: {error}") from None
+        raise GraphError(f"{path}: {error.said}") from None
 
 
-def _format(path: str | Path) -> tuple[Callable[[Graph], str], Callable[[str], Graph]]:
+def _is_edge_list(suffix: str, text: str) -> bool:
+    if suffix == ".csv":
+        return has_header(text.partition("\n")[0])
+    return suffix == ".edges" or (suffix == ".txt" and not _DAGITTY.match(text))
+
+
+def _suffix(path: str | Path) -> str:
+    expect(path, (str, Path), "path", "give the path of a graph file", GraphError)
     suffix = Path(path).suffix.lower()
-    if suffix not in _FORMATS:
+    if suffix not in SUFFIXES:
         raise GraphError(
             f"{path} ends in {suffix or 'no suffix'}, which names no graph format; "
-            f"use one of {' '.join(_FORMATS)}"
+            f"use one of {' '.join(SUFFIXES)}"
         )
-    return _FORMATS[suffix]
+    return suffix

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import GraphError
+from privet.graph.edge import KINDS, Edge, Kind
 from privet.graph.formats.common import End, assemble, ends, join
-from privet.graph.graph import KINDS, Edge, Graph, Kind
+from privet.graph.graph import Graph, edges_of
 
 _CAUSAL_LEARN: dict[End, int] = {"tail": -1, "arrow": 1, "circle": 2}
 _PCALG_PAG: dict[End, int] = {"circle": 1, "arrow": 2, "tail": 3}
@@ -128,8 +129,7 @@ def _of_zeros_and_ones(M: NDArray[np.int_], names: Sequence[str], kind: str | No
             f"the matrix has {M[i, j]} between {names[i]!r} and {names[j]!r}, but only 0 and 1 "
             'are allowed here; for circles, say that the kind is "pag"'
         )
-    plain = Graph.from_matrix(names, M == 1, "cpdag")
-    return assemble(kind, plain.nodes, plain.edges)
+    return assemble(kind, names, edges_of(names, M == 1))
 
 
 def _square(matrix: Any, names: Sequence[str]) -> NDArray[np.int_]:

@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from privet.errors import GraphError
+from privet.graph.edge import Edge
 from privet.graph.formats.common import assemble, confidences
-from privet.graph.graph import Edge, Graph
+from privet.graph.graph import Graph
 
 
 def to_json(graph: Graph) -> str:

@@ -11,8 +11,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from privet.errors import GraphError
+from privet.graph.edge import SYMMETRIC, Edge
 from privet.graph.formats.common import assemble, confidences, read_confidences
-from privet.graph.graph import SYMMETRIC, Edge, Graph
+from privet.graph.graph import Graph
 
 if TYPE_CHECKING:
     import networkx
@@ -57,7 +58,8 @@ def from_networkx(G: Any) -> Graph:
 
 
 def to_graphml(graph: Graph) -> str:
-    """GraphML of ``to_networkx``; node ids are the names."""
+    """GraphML of ``to_networkx``; node ids are the names, and so is the attribute ``name``, which
+    is what other programs show."""
     import networkx
 
     for node in graph.nodes:
@@ -65,7 +67,9 @@ def to_graphml(graph: Graph) -> str:
             raise GraphError(
                 f"node {node!r} has a character that XML cannot hold; rename it, or use JSON"
             )
-    return "\n".join(networkx.generate_graphml(to_networkx(graph))) + "\n"
+    G = to_networkx(graph)
+    networkx.set_node_attributes(G, {node: node for node in graph.nodes}, "name")
+    return "\n".join(networkx.generate_graphml(G)) + "\n"
 
 
 def from_graphml(text: str) -> Graph:
@@ -76,6 +80,9 @@ def from_graphml(text: str) -> Graph:
         G = networkx.parse_graphml(text.encode())
     except Exception as error:  # a foreign reader, which fails in many ways
         raise GraphError(f"this is not GraphML ({error}); save the graph again") from None
+    names = {str(node): str(name) for node, name in G.nodes(data="name") if name is not None}
+    if len(set(names.values())) == len(G):  # igraph and others number the nodes
+        G = networkx.relabel_nodes(G, names)
     return from_networkx(G)
 
 
@@ -83,9 +90,9 @@ def to_dowhy_gml(graph: Graph) -> str:
     """The text for dowhy's CausalModel(graph=…); a --> b is `edge [ source 0 target 1 ]`."""
     import networkx
 
-    if graph.kind == "pag" or any(edge.mark != "-->" for edge in graph.edges):
+    if graph.kind in ("pag", "cyclic") or any(edge.mark != "-->" for edge in graph.edges):
         raise GraphError(
-            f"dowhy needs a DAG, but this {graph.kind} has edges without a direction; "
+            f"dowhy needs a DAG, which this {graph.kind} is not; "
             "choose a DAG of a CPDAG by graph.extension()"
         )
     G = to_networkx(graph)

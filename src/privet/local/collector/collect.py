@@ -47,7 +47,7 @@ def views(reports: object, protocol: Protocol, columns: Sequence[str]) -> tuple[
     if len(space(protocol, positions(protocol, columns))) > len(columns):
         raise MethodError(
             f"a report by {protocol.name} changes all columns together and shows no table of "
-            f"{' and '.join(columns)} by themselves; use the tests of `privet discover`"
+            f"{' and '.join(columns)} by themselves; use the tests of discover"
         )
     with judged(reports, protocol) as found:
         return ibu.views(protocol, _tallies(found, protocol, columns), positions(protocol, columns))

@@ -28,7 +28,7 @@ from privet.errors import EvidenceError, MethodError
 from privet.local.collector.counts import Set, Tally, along
 from privet.local.device.blocks import Block, cell, codes_of, permutations
 from privet.local.device.protocol import Protocol
-from privet.schema.model import did_you_mean
+from privet.schema.column import did_you_mean
 
 MOST_CELLS = 1 << 20
 MOST_STEPS = 10_000

@@ -44,7 +44,7 @@ def minimum_chi2(found: Sequence[View], shape: tuple[int, int]) -> MinimumChi2:
     if expected.min() < FEWEST:
         raise EvidenceError(
             f"some reports are expected from {expected.min():.2g} people, and the chi-square law "
-            f"needs {FEWEST:g}; use the tests of `privet discover`, which need no such counts"
+            f"needs {FEWEST:g}; use the tests of discover, which need no such counts"
         )
     scale = 1 / np.sqrt(expected)
     model, aim = rows * (people * scale)[:, None], counts * scale

@@ -21,7 +21,7 @@ from privet.errors import DataError
 from privet.files.delimited import records
 from privet.local.collector.counts import LeftOut
 from privet.local.device.protocol import Protocol
-from privet.schema.model import did_you_mean
+from privet.schema.column import did_you_mean
 
 MIXED = 0.01  # share of reports by another protocol above which it is no accident
 MEMORY = "1GB"

@@ -17,7 +17,7 @@ from privet.arrays import Integers
 from privet.errors import DataError
 from privet.privacy.engines.cells import as_texts
 from privet.privacy.engines.meaning import missing_code, spellings
-from privet.schema.model import Column, did_you_mean
+from privet.schema.column import Column, did_you_mean
 
 KEPT = 10_000  # texts whose code is remembered, per column
 

@@ -26,7 +26,7 @@ from privet.local.device.protocol import RESERVED, Protocol
 from privet.local.device.randomizer import Randomizer, named
 from privet.local.device.shuffle import Columns, shuffled
 from privet.privacy.engines.source import Block, Source, open_source
-from privet.schema.model import did_you_mean
+from privet.schema.column import did_you_mean
 
 PROTOCOL_FILE = "protocol.json"
 KINDS = (".csv", ".parquet")
@@ -99,12 +99,12 @@ def _checked(reports: Path, protocol: Protocol, names: tuple[str, ...], force: b
             raise OutputError(f"{str(path)!r} is a folder; choose another name for the output")
     if reports.exists() and not force:
         raise OutputError(
-            f"{str(reports)!r} exists; choose another name, or use --force to replace it"
+            f"{str(reports)!r} exists; choose another name, or use ⟦force=True⟧ to replace it"
         )
     if beside.exists() and not force and beside.read_bytes() != protocol.to_json().encode():
         raise OutputError(
             f"{str(beside)!r} is another protocol, and reports of two do not mix; choose another "
-            f"folder, or use --force to replace it"
+            f"folder, or use ⟦force=True⟧ to replace it"
         )
     if reports.suffix == ".parquet" and len({name.casefold() for name in names}) < len(names):
         raise OutputError(

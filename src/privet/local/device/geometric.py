@@ -182,7 +182,7 @@ def check_clamped(levels: int) -> None:
     if levels > MOST_CLAMPED:
         raise MethodError(
             f"a clamped geometric channel on {levels} levels is too large to be written down; at "
-            f"most {MOST_CLAMPED} are possible: declare fewer, or leave --clamped away"
+            f"most {MOST_CLAMPED} are possible: declare fewer, or leave ⟦clamped¦--clamped⟧ away"
         )
 
 

@@ -25,7 +25,8 @@ from privet.local.device import geometric
 from privet.local.device.blocks import GRID, HALF, MOST_COLUMNS, Block, Kind, inputs, keys
 from privet.local.device.channel import Channel, RandomizedResponse, check_epsilon
 from privet.privacy.ledger.conversion import float_up
-from privet.schema.model import Column, Schema, did_you_mean
+from privet.schema.column import Column, did_you_mean
+from privet.schema.model import Schema
 
 if TYPE_CHECKING:
     from privet.local.device.exposure import Levels

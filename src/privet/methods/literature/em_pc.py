@@ -6,7 +6,7 @@ goes and what separates it. So a test that keeps an edge costs nothing by itself
 
 A score is how far a statistic of dependence lies below its critical value, which comes from noisy
 margins that are bought first; to it is added what the noise of the selection may take away. With
-``--statistic distance`` it is the number of records to another decision of a G² test.
+``statistic='distance'`` it is the number of records to another decision of a G² test.
 
 Privacy. Margins are one release, and every choice is one selection by the exponential mechanism,
 on scores that one person moves by at most their reach (``proofs/em-pc.md``). What is asked next,
@@ -58,7 +58,7 @@ def check(schema: Schema, settings: Settings) -> None:
     statistic = _statistic(settings)
     if statistic not in (*STATISTICS, "distance"):
         raise MethodError(
-            f"--statistic is {statistic!r}; choose one of {', '.join(STATISTICS)}, distance"
+            f"⟦statistic⟧ is {statistic!r}; choose one of {', '.join(STATISTICS)}, distance"
         )
     if statistic != "distance":
         sequential.check(schema, replace(settings, statistic=statistic))
@@ -67,14 +67,14 @@ def check(schema: Schema, settings: Settings) -> None:
     for column in schema.columns:
         if column.cardinality != 2:
             raise MethodError(
-                f"--statistic distance serves columns of two levels, but {column.name!r} has "
-                f"{column.cardinality}; merge its levels, or use --statistic t1"
+                f"⟦statistic='distance'⟧ serves columns of two levels, but {column.name!r} has "
+                f"{column.cardinality}; merge its levels, or use ⟦statistic='t1'⟧"
             )
     if 2**settings.max_order > MOST_STRATA:
         raise MethodError(
-            f"--max-order is {settings.max_order}, which makes {2**settings.max_order} strata; "
-            f"--statistic distance serves up to {MOST_STRATA}; use a smaller "
-            "--max-order, or --statistic t1"
+            f"⟦max_order⟧ is {settings.max_order}, which makes {2**settings.max_order} strata; "
+            f"⟦statistic='distance'⟧ serves up to {MOST_STRATA}; use a smaller "
+            "⟦max_order⟧, or ⟦statistic='t1'⟧"
         )
 
 

@@ -38,7 +38,8 @@ from privet.privacy.queries.base import Release
 from privet.privacy.queries.gradient import FINE, Gradient
 from privet.privacy.queries.moments import Locations
 from privet.privacy.queries.tables import Tables
-from privet.schema.model import Adjacency, Schema, did_you_mean
+from privet.schema.column import did_you_mean
+from privet.schema.model import Adjacency, Schema
 from privet.search.constraints import Constraints
 from privet.search.notears import without_circles
 from privet.trust.curator import Curator
@@ -89,7 +90,7 @@ def check(schema: Schema, settings: Settings) -> None:
             )
     if settings.steps is not None and not 1 <= settings.steps <= MOST_STEPS:
         raise MethodError(
-            f"--steps is {settings.steps}, but from 1 to {MOST_STEPS} gradients can be asked for; "
+            f"⟦steps⟧ is {settings.steps}, but from 1 to {MOST_STEPS} gradients can be asked for; "
             f"{STEPS} are usual"
         )
 
@@ -98,7 +99,7 @@ def check_schedule(schema: Schema, settings: Settings) -> None:
     check(schema, settings)
     if settings.schedule not in SCHEDULES:
         raise MethodError(
-            f"--schedule is {settings.schedule!r}{did_you_mean(settings.schedule, SCHEDULES)}; "
+            f"⟦schedule⟧ is {settings.schedule!r}{did_you_mean(settings.schedule, SCHEDULES)}; "
             f"choose one of {', '.join(SCHEDULES)}"
         )
 

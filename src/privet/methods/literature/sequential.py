@@ -74,23 +74,23 @@ def usual_level(_columns: int) -> float:
 def check(schema: Schema, settings: Settings) -> None:
     statistic = _statistic(settings)
     if statistic not in STATISTICS:
-        raise MethodError(f"--statistic is {statistic!r}; choose one of {', '.join(STATISTICS)}")
+        raise MethodError(f"⟦statistic⟧ is {statistic!r}; choose one of {', '.join(STATISTICS)}")
     sizes = {column.name: column.cardinality for column in schema.columns}
     if statistic == "cmh" and (wide := [name for name, size in sizes.items() if size != 2]):
         raise MethodError(
-            f"--statistic cmh compares two levels with two, but column {wide[0]!r} has "
-            f"{sizes[wide[0]]}; merge its levels, or use --statistic kendall or t1"
+            f"⟦statistic='cmh'⟧ compares two levels with two, but column {wide[0]!r} has "
+            f"{sizes[wide[0]]}; merge its levels, or use ⟦statistic='kendall'⟧ or t1"
         )
     if len(sizes) > MOST_COLUMNS:
         raise MethodError(
             f"the schema has {len(sizes)} columns; tests that are paid one by one serve up to "
-            f"{MOST_COLUMNS}; leave some columns out of the schema, or use --method auto"
+            f"{MOST_COLUMNS}; leave some columns out of the schema, or use ⟦method='auto'⟧"
         )
     cells = prod(sorted(sizes.values())[-settings.max_order - 2 :])
     if cells > MOST_CELLS:
         raise MethodError(
-            f"a test with --max-order {settings.max_order} may need a table of {cells} cells; at "
-            f"most {MOST_CELLS} are counted; use a smaller --max-order, or merge levels"
+            f"a test with ⟦max_order={settings.max_order}⟧ may need a table of {cells} cells; at "
+            f"most {MOST_CELLS} are counted; use a smaller ⟦max_order⟧, or merge levels"
         )
     if settings.subsample is not None:
         subsample.check(schema)
@@ -110,7 +110,7 @@ def exactly(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     """Without privacy: every test on exact statistics."""
     if settings.subsample is not None:
         raise MethodError(
-            f"--subsample is {settings.subsample:g}, but a sample is drawn for the sake of "
+            f"⟦subsample⟧ is {settings.subsample:g}, but a sample is drawn for the sake of "
             "privacy, which is off; leave it away"
         )
     margins, bars, walk = start(curator, settings)

@@ -76,7 +76,7 @@ class CausalOrder(Unbounded):
     def linf(self, schema: Schema) -> NoReturn:
         raise SchemaError(
             f"the {self} has no known bound on what one person can change, so no noise makes it "
-            "private; run DirectLiNGAM with --no-privacy, or use a method that is private"
+            "private; run DirectLiNGAM with ⟦private=False⟧, or use a method that is private"
         )
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:

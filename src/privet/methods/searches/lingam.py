@@ -67,7 +67,7 @@ def search(schema: Schema, releases: tuple[Release, ...], settings: Settings) ->
     release = next((one for one in releases if isinstance(one.query, CausalOrder)), None)
     if release is None:
         raise EvidenceError(
-            "this evidence holds no causal order; run lingam on the data, with --no-privacy"
+            "this evidence holds no causal order; run lingam on the data, with ⟦private=False⟧"
         )
     query = release.asked(CausalOrder)
     names = query.columns

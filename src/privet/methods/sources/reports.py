@@ -37,7 +37,7 @@ def check(schema: Schema, settings: Settings) -> None:
     most = len(NUMBER_ORDERS if schema.has_moments else ORDERS)
     if not 0 <= settings.max_order <= most:
         raise MethodError(
-            f"--max-order is {settings.max_order}; reports serve separators of 0 to {most} "
+            f"⟦max_order⟧ is {settings.max_order}; reports serve separators of 0 to {most} "
             f"columns, as many as there is evidence for; use one of these"
         )
 
@@ -45,8 +45,8 @@ def check(schema: Schema, settings: Settings) -> None:
 def measure(_curator: Curator, _settings: Settings) -> NoReturn:
     raise MethodError(
         "this method searches reports that devices have randomised, not rows; make reports with "
-        "`privet randomize` and give them together with their protocol (--protocol "
-        "protocol.json), or use --method auto"
+        "`privet randomize` and give them together with their protocol "
+        "(⟦protocol='protocol.json'⟧), or use ⟦method='auto'⟧"
     )
 
 

@@ -133,7 +133,7 @@ def _warning(name: str, declared: Range) -> str:
     return (
         f"the values of {name} fill little of the declared range {declared[0]:g} to "
         f"{declared[1]:g}, which may decide the answer: declare a narrower one if one is public, "
-        "or let --find-bounds find one, for a fifth of the budget"
+        "or let find_bounds (--find-bounds) find one, for a fifth of the budget"
     )
 
 

@@ -13,7 +13,7 @@ from privet.privacy.engines.database import connection, odd
 from privet.privacy.engines.frames import Stream
 from privet.privacy.engines.source import PORTION, Here, size, stamps
 from privet.privacy.engines.work import BLOCK_ROWS
-from privet.schema.model import did_you_mean
+from privet.schema.column import did_you_mean
 
 SCHEME = "duckdb:"
 TABLES = """

@@ -26,8 +26,9 @@ from privet.privacy.engines.pick import Arrays, Pick, spread
 from privet.privacy.engines.source import UNREADABLE, Source
 from privet.privacy.engines.streamed import StreamedRows
 from privet.privacy.engines.work import Work, joined, sampled
+from privet.schema.column import Column
 from privet.schema.cuts import cut, fine_cuts, free_columns
-from privet.schema.model import Column, Schema
+from privet.schema.model import Schema
 
 CHANGED = (
     "the data were changed while they were read, so that answers about them do not fit together; "

@@ -19,7 +19,8 @@ from privet.privacy.engines.meaning import SPACES
 from privet.privacy.engines.pick import spread
 from privet.privacy.engines.rules import cell_sql
 from privet.privacy.engines.source import open_source
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 MISSING = ("", "na", "nan", "null", "none", "?")  # texts that mean that there is nothing
 MOST_NAMED = 20  # texts of a column that are listed

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 
-from privet.schema.model import Column
+from privet.schema.column import Column
 
 # what Python's str.strip removes, since the schema strips its levels that way
 SPACES = "".join(chr(i) for i in range(0x3001) if chr(i).isspace())

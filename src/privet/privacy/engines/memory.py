@@ -194,7 +194,7 @@ class MemoryRows:
 
 
 def no_numbers() -> Numbers:
-    raise SchemaError("a secret sample has no numbers, only tables; leave --subsample away")
+    raise SchemaError("a secret sample has no numbers, only tables; leave ⟦subsample⟧ away")
 
 
 def grown(columns: tuple[str, ...], lately: Sequence[str], schema: Schema) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from privet.arrays import Integers
 from privet.privacy.engines.work import Columns, Parts, Work
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 Merge = Mapping[str, NDArray[np.unsignedinteger[Any]]]  # of some columns, the new code of each old
 

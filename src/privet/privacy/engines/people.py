@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from privet.arrays import Integers
 from privet.privacy.engines.cells import Coded
-from privet.schema.model import Column
+from privet.schema.column import Column
 
 PERSON = "\0person"  # where the names of people stand beside the codes of columns
 

@@ -15,7 +15,7 @@ from privet.privacy.engines.cells import Coded
 from privet.privacy.engines.people import PERSON, number_of, texts_of
 from privet.privacy.engines.rules import cell_sql, code_sql, person_sql, real_sql
 from privet.privacy.engines.work import BLOCK_ROWS
-from privet.schema.model import Column
+from privet.schema.column import Column
 
 Arrays = dict[str, NDArray[Any]]
 Cells = NDArray[Any] | Coded

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from privet.privacy.engines.cells import Coded
 from privet.privacy.engines.meaning import fill, missing_code, spellings
-from privet.schema.model import Column
+from privet.schema.column import Column
 
 Cells = Coded | NDArray[Any]
 Arrays = dict[str, NDArray[Any]]

@@ -35,7 +35,8 @@ from privet.privacy.engines.postgres_rules import (
 )
 from privet.privacy.engines.source import UNREADABLE, Here
 from privet.privacy.engines.work import BLOCK_ROWS, Work, sampled
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 
 if TYPE_CHECKING:
     from privet.privacy.engines.encode import Encoder

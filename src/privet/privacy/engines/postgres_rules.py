@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from privet.privacy.engines.meaning import SPACES, bin_sql, fill, missing_code, spellings
-from privet.schema.model import Column
+from privet.schema.column import Column
 
 WHOLE = ("smallint", "integer", "bigint")
 REAL = ("real", "double precision")

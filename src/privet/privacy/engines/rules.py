@@ -7,7 +7,7 @@ from typing import Any
 
 from privet.privacy.engines.database import NUMBERS
 from privet.privacy.engines.meaning import SPACES, bin_sql, fill, missing_code, spellings
-from privet.schema.model import Column
+from privet.schema.column import Column
 
 FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
 

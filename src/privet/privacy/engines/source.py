@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from privet.errors import DataError
 from privet.files.delimited import records
 from privet.privacy.engines.cells import Coded, as_texts
-from privet.schema.model import Schema, did_you_mean
+from privet.schema.column import did_you_mean
+from privet.schema.model import Schema
 
 if TYPE_CHECKING:
     from privet.privacy.engines.encode import Encoder

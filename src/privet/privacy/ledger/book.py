@@ -26,7 +26,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Self
 
-from privet.errors import BudgetError, LedgerError, PrivetError
+from privet.errors import BudgetError, LedgerError, PrivetError, both
 from privet.privacy.ledger.account import Account, Budget, Entry, spell, sufficient_epsilon
 from privet.privacy.ledger.conversion import (
     UNITS,
@@ -61,6 +61,7 @@ class Ledger:
         self.durable = str(path) != MEMORY
         self._by_default = path is None
         self._memory = None if self.durable else connect(MEMORY)
+        self.texts: dict[str, str] = {}  # what a ledger in memory keeps of the evidence of its runs
         if self._memory:
             weakref.finalize(self, self._memory.close)
         if self.durable and self.path.is_dir():
@@ -102,11 +103,8 @@ class Ledger:
         """Raise the cap of a data set to ``epsilon`` (and ``delta``, and what tests may add to
         it) in total."""
         if self.account(dataset) is None:
-            budget = f"--epsilon {epsilon}" + ("" if delta is None else f" --delta {delta}")
-            raise BudgetError(
-                f"data set {dataset!r} has no cap yet; set one with: privet ledger create "
-                f"{shlex.quote(dataset)} {budget}{self._option()}"
-            )
+            command = self._command("create", dataset, epsilon=epsilon, delta=delta)
+            raise BudgetError(f"data set {dataset!r} has no cap yet; set one with: {command}")
         with self._transaction() as db:
             unite(db)
             old = account_in(db, dataset)
@@ -127,8 +125,8 @@ class Ledger:
             if cap.amount < used:
                 raise BudgetError(
                     f"epsilon {float(cap.epsilon):g} at delta {float(cap.delta):g} does not cover "
-                    f"what data set {old.dataset!r} has already spent; grant at least --epsilon "
-                    f"{spell(sufficient_epsilon(used, cap.delta, cap.accounting))}"
+                    f"what data set {old.dataset!r} has already spent; grant at least "
+                    f"⟦epsilon={spell(sufficient_epsilon(used, cap.delta, cap.accounting))}⟧"
                 )
             set_cap(db, old.dataset, cap)
 
@@ -209,8 +207,8 @@ class Ledger:
             ).fetchone()
             if found is None:
                 raise LedgerError(
-                    f"there is no run {identity!r} in {self.path}; `privet ledger show NAME` has "
-                    f"the runs of a data set"
+                    f"there is no run {identity!r} in {self.path}; ⟦`Ledger.account(name)`"
+                    f"¦`privet ledger show NAME`⟧ has the runs of a data set"
                 )
             if found[1] != "open":
                 raise LedgerError(f"run {identity} is closed already; nothing is left to free")
@@ -233,16 +231,24 @@ class Ledger:
     def _grant_command(
         self, account: Account, epsilon: float, delta: float, tests: Fraction
     ) -> str:
-        words = f"privet ledger grant {shlex.quote(account.dataset)} --epsilon {spell(epsilon)}"
-        if delta != account.delta:
-            words += f" --delta {spell(delta)}"
-        if tests != account.test_delta:
-            words += f" --test-delta {spell(total_delta(0.0, tests))}"
-        return words + self._option()
+        return self._command(
+            "grant",
+            account.dataset,
+            epsilon=epsilon,
+            delta=None if delta == account.delta else delta,
+            test_delta=None if tests == account.test_delta else total_delta(0.0, tests),
+        )
 
-    def _option(self) -> str:
-        named = self.durable and not self._by_default
-        return f" --ledger {shlex.quote(str(self.path))}" if named else ""
+    def _command(self, action: str, dataset: str, **amounts: Number | None) -> str:
+        """What to call, or to type, so that there is room."""
+        given = {key: spell(float(value)) for key, value in amounts.items() if value is not None}
+        path = str(self.path) if self.durable and not self._by_default else None
+        call = ", ".join([repr(dataset), *(f"{key}={value}" for key, value in given.items())])
+        book = f"privet.Ledger({'' if path is None else repr(path)})"
+        words = [f"--{key.replace('_', '-')} {value}" for key, value in given.items()]
+        words += [] if path is None else [f"--ledger {shlex.quote(path)}"]
+        line = f"privet ledger {action} {shlex.quote(dataset)} {' '.join(words)}"
+        return both(f"{book if self.durable else 'ledger'}.{action}({call})", line)
 
     def _exists(self) -> bool:
         with explained(self.path):

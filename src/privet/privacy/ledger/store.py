@@ -17,7 +17,7 @@ from privet.privacy.ledger.account import Account, Budget, Entry, RunRecord
 from privet.privacy.ledger.conversion import Accounting, currency_for
 from privet.schema.names import name_key
 
-FORMAT = 5
+FORMAT = 6
 BUSY_SECONDS = 5.0
 # epsilon, delta, test_delta, unit, accounting
 Cap = tuple[str, str, str, str | None, Accounting]
@@ -27,6 +27,11 @@ STUDIES = (
     " run TEXT NOT NULL REFERENCES runs (id), PRIMARY KEY (study, dataset))",
     "CREATE TABLE IF NOT EXISTS contexts (context TEXT NOT NULL,"
     " run TEXT NOT NULL REFERENCES runs (id), message BLOB, PRIMARY KEY (context, run))",
+)
+# Which evidence answers a run that is the same, and who has paid for it (``kept.py``).
+EVIDENCE = (
+    "CREATE TABLE IF NOT EXISTS evidence (key TEXT PRIMARY KEY,"
+    " run TEXT NOT NULL REFERENCES runs (id), digest TEXT NOT NULL)"
 )
 TABLES = (
     "CREATE TABLE caps (dataset TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL,"
@@ -40,6 +45,7 @@ TABLES = (
     " PRIMARY KEY (run, position))",
     "CREATE INDEX runs_of_dataset ON runs (dataset)",
     *STUDIES,
+    EVIDENCE,
     f"PRAGMA user_version = {FORMAT}",
 )
 # What formats of old lack: in which one a column was missing for the last time, and what it is for
@@ -49,7 +55,8 @@ TABLES = (
 # and up to format 4 all budgets with a delta were counted in zCDP.
 # Formats 1 and 2 may have several caps for one data set, under names that look alike. All are
 # read as one (``alike``) and made one by the first transaction that writes (``unite``).
-# Formats 1 to 4 know no studies; only transactions that write ask for these.
+# Formats 1 to 4 know no studies and those up to 5 keep no evidence; only transactions that write
+# ask for these.
 NEW_COLUMNS = (
     (1, "caps", "test_delta", "'0'"),
     (1, "runs", "test_delta", "'0'"),
@@ -96,11 +103,11 @@ def check_format(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
     if version > FORMAT:
         raise LedgerError(
             f"the ledger {path} was written by a newer Privet (format {version}, this one reads "
-            f"{FORMAT}); update Privet, or name another file with --ledger FILE"
+            f"{FORMAT}); update Privet, or name another file with ⟦ledger='FILE'⟧"
         )
     if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise LedgerError(
-            f"{path} is a SQLite file, but not a Privet ledger; name another with --ledger FILE"
+            f"{path} is a SQLite file, but not a Privet ledger; name another with ⟦ledger='FILE'⟧"
         )
     for statement in TABLES:
         db.execute(statement)
@@ -111,7 +118,7 @@ def _added(version: int) -> Iterator[str]:
         if version <= last:
             rule = "" if value == "NULL" else f" NOT NULL DEFAULT {value}"
             yield f"ALTER TABLE {table} ADD COLUMN {column} TEXT{rule}"
-    yield from STUDIES
+    yield from (*STUDIES, EVIDENCE)
 
 
 def _seen(version: int) -> Iterator[str]:
@@ -275,15 +282,15 @@ def explained(path: Path) -> Iterator[None]:
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             problem = "is locked by another process; wait until that is done and try again"
         elif code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-            problem = "is not a ledger (or is damaged); name another with --ledger FILE"
+            problem = "is not a ledger (or is damaged); name another with ⟦ledger='FILE'⟧"
         else:
             problem = (
                 f"cannot be used ({error}); make the file and its directory writable, or name "
-                f"another with --ledger FILE"
+                f"another with ⟦ledger='FILE'⟧"
             )
         raise LedgerError(f"the ledger {path} {problem}") from None
     except OSError as error:
         raise LedgerError(
             f"the ledger {path} cannot be reached ({error.strerror}); name another with "
-            f"--ledger FILE"
+            f"⟦ledger='FILE'⟧"
         ) from None

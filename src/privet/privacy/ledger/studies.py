@@ -86,8 +86,8 @@ def _account(ledger: Ledger, db: sqlite3.Connection, terms: Terms) -> Account:
     if account is None:
         raise BudgetError(
             f"data set {terms.dataset!r} has no cap in the ledger {ledger.path}, and no study sets "
-            f"one; set it with: privet ledger create {terms.dataset!r} --epsilon "
-            f"{float(terms.epsilon):g} --delta {float(terms.delta):g}"
+            f"one; set it with: "
+            + ledger._command("create", terms.dataset, epsilon=terms.epsilon, delta=terms.delta)
         )
     return account
 

@@ -179,7 +179,7 @@ class Unbounded(Query):
     def linf(self, schema: Schema) -> NoReturn:
         raise MethodError(
             f"{self} has no known bound on what one person can change, so no noise makes it "
-            "private; run it with --no-privacy, or use a method that is private"
+            "private; run it with ⟦private=False⟧, or use a method that is private"
         )
 
     def is_exact(self, release: Release, schema: Schema) -> bool:

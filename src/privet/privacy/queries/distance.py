@@ -234,5 +234,5 @@ def _check(questions: Sequence[Question], schema: Schema) -> None:
         if strata > MOST_STRATA:
             raise SchemaError(
                 f"{', '.join(question[2:])} make {strata} strata; distances are found for up to "
-                f"{MOST_STRATA}; lower --max-order, merge levels, or choose t1"
+                f"{MOST_STRATA}; lower ⟦max_order⟧, merge levels, or choose t1"
             )

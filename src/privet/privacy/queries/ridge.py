@@ -85,7 +85,8 @@ def public_bandwidth(value: float | str) -> float:
         raise MethodError(
             "bandwidth = 'median' is taken from the rows, and one person can change the answer "
             "by far more than the noise covers; give a number, in units of half a column's "
-            "range, such as 0.1, or use --method anm without privacy, which takes it from the rows"
+            "range, such as 0.1, or use ⟦method='anm'⟧ without privacy, which takes it "
+            "from the rows"
         )
     if isinstance(value, str) or not LEAST_BANDWIDTH <= value <= LARGEST_BANDWIDTH:
         raise MethodError(

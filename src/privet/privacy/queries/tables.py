@@ -14,7 +14,8 @@ from privet.errors import SchemaError
 from privet.privacy.queries.base import Histograms, Query, Rows, codec, records_changed
 from privet.privacy.queries.contrasts import contrasts
 from privet.privacy.queries.wide import narrowed, widened
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 
 # Above this many columns the replace-one bound is the plain one: patterns double per column.
 PATTERN_COLUMNS = 10

@@ -78,7 +78,7 @@ class Lock:
         if check_asked(self.epsilon, self.delta)[1] == 0:
             raise StudyError(
                 "delta is 0, but shares of noise add up to Gaussian noise, which needs a delta; "
-                "give --delta 1e-6, or let the sites measure apart"
+                "give ⟦delta=1e-6⟧, or let the sites measure apart"
             )
 
     def _check_sites(self, names: Sequence[str]) -> None:
@@ -161,7 +161,7 @@ def load(path: Path) -> Lock:
             "`privet federate lock` wrote"
         ) from None
     except PrivetError as error:
-        raise StudyError(f"{str(path)!r}: {error}") from None
+        raise StudyError(f"{str(path)!r}: {error.said}") from None
 
 
 def read(text: bytes) -> Lock:

@@ -7,21 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from privet.errors import EvidenceError
-from privet.graph.graph import Edge, Graph
+from privet.graph.edge import Edge
+from privet.graph.graph import Graph
+from privet.graph.notebook import READING, marks_read, named
+from privet.markup.pieces import bar, cell, number, safe, table
 from privet.results.explanation import Answer, Explanation, explanations
-from privet.results.report.page import safe, table
 
 if TYPE_CHECKING:
     from privet.results.discovery import Discovery
-
-READING = {
-    "-->": "the first causes the second",
-    "---": "one causes the other, and these data cannot tell which",
-    "<->": "neither causes the other; something unseen causes both",
-    "o->": "the second does not cause the first",
-    "o-o": "joined, and the data do not tell how",
-    "o--": "joined, and the second may cause the first",
-}
 
 
 def explained(found: Discovery) -> tuple[Explanation, ...]:
@@ -68,17 +61,15 @@ def _controls(graph: Graph, known: bool, undecided: int) -> str:
 
 
 def _reading(graph: Graph) -> str:
-    marks = [mark for mark in READING if any(edge.mark == mark for edge in graph.edges)]
-    lines = "; ".join(f'<span class="mark">{safe(m)}</span> {READING[m]}' for m in marks)
     missing = (
         "columns that matter may be missing, but"
         if graph.kind == "pag"
         else "no column that matters is missing, and"
     )
     return (
-        f'<p class="soft">{lines}. Causes are claimed under the usual assumptions of such a '
-        f"search: {missing} no effects cancel each other out.</p>"
-        if marks
+        f'<p class="soft">{marks_read(graph)}. Causes are claimed under the usual assumptions of '
+        f"such a search: {missing} no effects cancel each other out.</p>"
+        if graph.edges
         else '<p class="soft">No edge stands out of the noise. That is no proof of independence: '
         "see what could have been seen.</p>"
     )
@@ -103,20 +94,16 @@ def edges(graph: Graph, told: Sequence[Explanation]) -> str:
 
 
 def _line(edge: Edge, told: Explanation | None) -> Iterator[str]:
-    mark = f'<span class="mark">{safe(edge.mark)}</span>'
-    by = edge.origin in ("pairs", "differences", "copy")  # by more than the search
-    said = "a copy" if edge.origin == "copy" else f"from {edge.origin}"
-    origin = f' <span class="soft">{said}</span>' if by else ""
-    name = f"{safe(edge.source)} {mark} {safe(edge.target)}{origin}"
     text = f"<p>{safe(told.text if told else _plainly(edge))}</p>"
-    yield f"<details><summary>{name}</summary>{text}</details>"
+    yield f"<details><summary>{named(edge)}</summary>{text}</details>"
     if told:
         first = next((test for test in told.tests if not test.given), None)
         yield _effect(first)
         rest = [test for test in told.tests if test.given]
         yield _effect(min(rest, key=lambda test: test.log10_bayes, default=None))
-    yield bar(edge.confidence)
-    yield bar(edge.arrow_confidence, "" if edge.lean is None else edge.lean)
+    lean = "" if edge.lean is None else f' <span class="soft">{safe(edge.lean)}</span>'
+    yield cell(edge.confidence, bar(edge.confidence))
+    yield cell(edge.arrow_confidence, bar(edge.arrow_confidence) + lean)
 
 
 def _plainly(edge: Edge) -> str:
@@ -126,24 +113,10 @@ def _plainly(edge: Edge) -> str:
 
 def _effect(test: Answer | None) -> str:
     if test is None:
-        return '<td data-value=""><span class="soft">-</span></td>'
+        return cell(None, '<span class="soft">-</span>')
     given = f' <span class="soft">given {safe(", ".join(test.given))}</span>' if test.given else ""
-    return (
-        f'<td data-value="{test.effect:.6f}"><span class="number">{test.effect:.3f} '
-        f'<span class="soft">[{test.low:.3f}, {test.high:.3f}]</span></span>{given}</td>'
-    )
-
-
-def bar(value: float | None, more: str = "") -> str:
-    """A cell that shows a share."""
-    if value is None:
-        return '<td data-value=""><span class="soft">-</span></td>'
-    return (
-        f'<td data-value="{value:.6f}"><span class="number"><span class="bar">'
-        f'<i style="width:{100 * value:.0f}%"></i></span>{value:.2f}</span>'
-        + (f' <span class="soft">{safe(more)}</span>' if more else "")
-        + "</td>"
-    )
+    interval = f'<span class="soft">[{test.low:.3f}, {test.high:.3f}]</span>'
+    return cell(test.effect, number(f"{test.effect:.3f} {interval}") + given)
 
 
 def _data(value: object) -> str:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from privet.errors import PrivetError
 from privet.evidence.plan import Plan
+from privet.evidence.plan_table import effect_text, plan_table
 from privet.independence.effects import STRONG
+from privet.markup.pieces import number, paragraphs, safe, section, table
 from privet.methods.plan import plan
 from privet.results.diagnostics import rounded, seen_by
 from privet.results.explanation import Explanation
 from privet.results.report.edges import edges, explained, picture
-from privet.results.report.page import badge, page, paragraphs, promise, safe, section, table
+from privet.results.report.page import badge, page, promise
 from privet.results.saved import Saved
 
 if TYPE_CHECKING:
@@ -132,8 +134,7 @@ def _ledger(certificate: Mapping[str, Any]) -> str:
         *([] if left is None else [("left when this run ended", left, kept["cap_delta"])]),
     ]
     cells = (
-        (what, f'<span class="number">{eps:.6g}</span>', f'<span class="number">{d:g}</span>')
-        for what, eps, d in lines
+        (what, number(f"{epsilon:.6g}"), number(f"{delta:g}")) for what, epsilon, delta in lines
     )
     return section(
         "The ledger",
@@ -157,19 +158,11 @@ def _plan(found: Discovery, told: Sequence[Explanation]) -> str:
         made = plan(schema, rows, certificate["epsilon"], certificate["delta"])
     except PrivetError:
         return ""
-    lines = (
-        (
-            "nothing" if line.order == 0 else f"{line.order} column(s)",
-            safe(line.what),
-            *map(_effect, (line.typical, line.best, line.worst)),
-        )
-        for line in made.lines
-    )
     return section(
         "What could have been seen, and what was",
         f"<p>With about {rows:,} rows, this budget and levels as common as they were found to be, "
         "these effects are found in 8 of 10 runs. Weaker ones may exist without showing here.</p>"
-        + table(("given", "effect", "typical pair", "best pair", "worst pair"), lines)
+        + plan_table(made.lines)
         + _outcome(made, told, len(found.graph.undecided)),
     )
 
@@ -200,13 +193,9 @@ def _local_plan(saved: Saved) -> str:
         "What could have been seen",
         f"<p>{people:,} reports by {safe(line.protocol)} tell about as much on a pair of columns "
         f"as {rounded(line.worth):,} people without noise, which serves tests given {given}. In a "
-        f"typical pair an effect ({safe(line.what)}) of {_effect(line.effect)} is found in 8 of "
-        "10 runs. Weaker ones may exist without showing here.</p>",
+        f"typical pair an effect ({safe(line.what)}) of {number(effect_text(line.effect))} is "
+        "found in 8 of 10 runs. Weaker ones may exist without showing here.</p>",
     )
-
-
-def _effect(value: float) -> str:
-    return f'<span class="number">{f"{value:.3f}" if value < 1 else "none"}</span>'
 
 
 def _made(found: Discovery) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from html import escape
 from importlib import resources
-from itertools import zip_longest
 from typing import Any
+
+from privet.markup.pieces import paragraphs, safe, table
 
 FOLDER = resources.files(__package__)
 
@@ -34,30 +34,6 @@ def page(title: str, parts: Iterable[str]) -> str:
         + "\n".join(part for part in parts if part)
         + f"\n<script>{script}</script></body></html>\n"
     )
-
-
-def safe(value: object) -> str:
-    """Text for HTML, without characters that it does not allow."""
-    return escape("".join(c if c.isprintable() else "\ufffd" for c in str(value)))
-
-
-def section(title: str, body: str) -> str:
-    return f"<section><h2>{title}</h2>\n{body}</section>"
-
-
-def table(
-    headings: Iterable[str], lines: Iterable[Iterable[str]], facts: Iterable[str] = ()
-) -> str:
-    """A table of cells that are HTML already, and attributes of its rows."""
-    head = "".join(f'<th scope="col">{heading}</th>' for heading in headings)
-    rows = zip_longest([f"{''.join(map(_cell, line))}</tr>" for line in lines], facts, fillvalue="")
-    body = "\n".join(f"<tr{fact}>{row}" for row, fact in rows)
-    return f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
-
-
-def _cell(html: str) -> str:
-    """A bar sorts by its number."""
-    return html if html.startswith("<td") else f"<td>{html}</td>"
 
 
 def badge(certificate: Mapping[str, Any]) -> str:
@@ -82,10 +58,6 @@ def badge(certificate: Mapping[str, Any]) -> str:
         f'<span class="badge good">differentially private: epsilon {certificate["epsilon"]:g}, '
         f"delta {certificate['delta']:g}</span>"
     )
-
-
-def paragraphs(texts: Iterable[str]) -> str:
-    return "".join(f"<p>{safe(text)}</p>" for text in texts)
 
 
 def promise(certificate: Any) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from privet.markup.pieces import mark, safe, section, table
 from privet.pairs.way import Orientation, chance, way_named
-from privet.results.report.page import badge, page, promise, safe, section, table
+from privet.results.report.page import badge, page, promise
 
 if TYPE_CHECKING:
     from privet.results.orientations import Orientations
@@ -28,18 +29,18 @@ def report(found: Orientations) -> str:
         name,
         (
             f"<h1>Causes and effects in {safe(name)}</h1>{badge(found.certificate)}",
-            section("The pairs", _pairs(found.pairs)),
+            section("The pairs", pairs_table(found.pairs)),
             section("What is promised", promise(found.certificate)),
             section("How it was made", _made(found)),
         ),
     )
 
 
-def _pairs(pairs: Sequence[Orientation]) -> str:
+def pairs_table(pairs: Sequence[Orientation]) -> str:
     known = any(pair.wrong is not None for pair in pairs)
     headings = (
         "pair",
-        *(f"score of {_mark(arrow)}" for arrow in ("-->", "<--")),
+        *(f"score of {mark(arrow)}" for arrow in ("-->", "<--")),
         "difference",
         "turned by noise",
         *(["wrong"] if known else []),
@@ -52,21 +53,16 @@ def _pairs(pairs: Sequence[Orientation]) -> str:
 
 def _line(pair: Orientation, wrong: bool) -> tuple[str, ...]:
     chances = (pair.flipped, pair.wrong) if wrong else (pair.flipped,)
-    mark = "?" if pair.direction == "undecided" else pair.direction
+    arrow = "?" if pair.direction == "undecided" else pair.direction
     reason = f"undecided: {pair.reason}" if pair.reason else ""
     remarks = [text for text in (reason, *pair.notes) if text]
     scores = (pair.forward, pair.backward, pair.difference)
     return (
-        f"{safe(pair.a)} {_mark(mark)} {safe(pair.b)}",
+        f"{safe(pair.a)} {mark(arrow)} {safe(pair.b)}",
         *(_figure(value, "{:.3g}".format) for value in scores),
         *(_figure(value, chance) for value in chances),
         "<br>".join(map(safe, remarks)),
     )
-
-
-def _mark(arrow: str) -> str:
-    """An arrow that is not broken at the end of a line."""
-    return f'<span class="mark">{safe(arrow)}</span>'
 
 
 def _figure(value: float | None, spell: Callable[[float], str]) -> str:

@@ -31,7 +31,8 @@ from privet.privacy.mechanisms import AboveThreshold, Laplace
 from privet.privacy.queries.dependence import Dependence, bound
 from privet.privacy.queries.dependence_counts import STATISTICS
 from privet.privacy.vault import Vault
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 
 EACH = 1e-6 / 8  # false alarms of each of two limits for each of four events
 EPSILON = 1.0

@@ -30,7 +30,8 @@ from privet.methods.literature.as_published.gradient import (
 from privet.privacy.ledger.conversion import rho_for
 from privet.privacy.mechanisms import Gaussian
 from privet.privacy.queries.gradient import FINE, Gradient
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from tests.helpers.totals import Totals
 
 Floats = NDArray[np.float64]

@@ -8,7 +8,8 @@ import numpy as np
 
 from privet.methods.literature.as_published import peri as noisy
 from privet.methods.literature.as_published.site_scores import local_scores
-from privet.schema.model import Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from privet.search.peri import peri
 from privet.search.regret import Scored
 from privet.trust.session import without_privacy

@@ -29,7 +29,8 @@ from privet.methods.options import Settings
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.box_moments import BoxMoments
 from privet.privacy.vault import Vault
-from privet.schema.model import Adjacency, Column, Schema
+from privet.schema.column import Column
+from privet.schema.model import Adjacency, Schema
 from privet.trust.central import Central
 
 FALSE_ALARM = 1e-6

@@ -15,12 +15,13 @@ import numpy as np
 
 from privet.arrays import Bools, Floats
 from privet.errors import MethodError
-from privet.graph.graph import Kind
+from privet.graph.edge import Kind
 from privet.graph.meek import cpdag
 from privet.methods.literature.as_published import peri as noisy
 from privet.methods.literature.as_published.group_order import group_order
 from privet.methods.literature.as_published.site_scores import SCORES, local_scores, moments
-from privet.schema.model import Schema, did_you_mean
+from privet.schema.column import did_you_mean
+from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.search.direct_lingam import direct_lingam
 from privet.search.hill_climb import reachable
@@ -81,7 +82,7 @@ class Rival:
         scores = SCORES if schema.has_moments and self.name != "pooled" else SCORES[1:]
         if asked is not None and asked not in scores:
             raise MethodError(
-                f"--score is {asked!r}, but {self.name} has {' and '.join(scores)} for these "
+                f"⟦score⟧ is {asked!r}, but {self.name} has {' and '.join(scores)} for these "
                 f"columns{' (mdl needs numeric ones)' * (not schema.has_moments)}; use one of these"
             )
         return scores[0] if asked is None else asked

@@ -1,0 +1,1 @@
+"""HTML in pieces, for pages and for notebooks: text made safe, tables, sections."""
