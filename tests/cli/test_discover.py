@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from privet.cli.progress import progress
 from privet.graph.formats.files import load
 from privet.methods import catalogue
 from privet.privacy.ledger.book import Ledger
 from privet.results.folder import FILES
 from privet.schema.model import Schema
 from tests.helpers.garden import SCHEMA, Run, rows, snapshot
+from tests.helpers.patience import PATIENCE
 
 GOOD = ("discover", "data.csv", "--schema", "schema.toml", "--epsilon", "1", "--output", "out")
 AGAIN = ("discover", "--evidence", "out/evidence.json", "--output")
@@ -270,14 +274,39 @@ def test_a_folder_that_fills_up_meanwhile_loses_nothing(
 def test_progress_shows_only_on_a_terminal_and_only_when_it_takes_long(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("privet.cli.results.PATIENCE", 0.0)
+    monkeypatch.setattr("privet.cli.progress.PATIENCE", 0.0)
     assert run(*GOOD, "--ledger", "a.db").err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     assert "━" in run(*GOOD, "--ledger", "b.db", "--force").err
     assert run(*GOOD, "--ledger", "c.db", "--force", "--quiet").err == ""
-    monkeypatch.setattr("privet.cli.results.PATIENCE", 1e9)
+    monkeypatch.setattr("privet.cli.progress.PATIENCE", 1e9)
     assert "measuring" not in run(*GOOD, "--ledger", "d.db", "--force").err
+
+
+def test_off_a_terminal_there_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a thread; the work waits here until it has spoken."""
+    said, lines = threading.Event(), []
+
+    class Listener:
+        def isatty(self) -> bool:
+            return False
+
+        def write(self, text: str) -> None:
+            lines.append(text)
+            said.set()
+
+        def flush(self) -> None: ...
+
+    monkeypatch.setattr("privet.cli.progress.INTERVAL", 0.01)
+    monkeypatch.setattr("sys.stderr", Listener())
+    with progress(Namespace(quiet=True)) as on_step:
+        on_step("searching", 0.5)
+    assert not lines
+    with progress(Namespace(quiet=False)) as on_step:
+        on_step("searching\x1b", 0.5)
+        assert said.wait(PATIENCE)
+    assert "searching\\x1b (50%, about" in "".join(lines)
 
 
 def test_a_name_with_control_characters_cannot_steer_the_terminal(home: Path, run: Run) -> None:

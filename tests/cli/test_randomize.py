@@ -111,14 +111,14 @@ def test_a_bar_only_on_a_terminal_and_only_when_it_takes_long(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ("randomize", "data.csv", *WORDS, "--output", "r.csv", "--force")
-    monkeypatch.setattr("privet.cli.results.PATIENCE", 0.0)
+    monkeypatch.setattr("privet.cli.progress.PATIENCE", 0.0)
     assert run(*words).err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     seen = run(*words).err
     assert "━" in seen and "randomising: 3,000 rows" in seen
     assert run(*words, "--quiet").err == run(*words, "--json").err == ""
-    monkeypatch.setattr("privet.cli.results.PATIENCE", 1e9)
+    monkeypatch.setattr("privet.cli.progress.PATIENCE", 1e9)
     assert "randomising" not in run(*words).err
 
 

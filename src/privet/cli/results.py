@@ -4,23 +4,19 @@ of the work if it is stopped."""
 from __future__ import annotations
 
 import argparse
-import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from privet.cli.show import add_json, console, teller
+from privet.cli.progress import progress
+from privet.cli.show import add_json, teller
 from privet.options.option import Option, options_of
 
 if TYPE_CHECKING:
-    from privet.arrays import OnStep
     from privet.results.folder import Stage
     from privet.results.saved import Saved
 
-PATIENCE = 2.0  # seconds without a progress bar
 PARSERS: dict[str, Callable[[str], Any]] = {"whole": int, "number": float, "name": str}
 
 
@@ -111,37 +107,3 @@ def _keep_evidence(stage: Stage) -> Iterator[Callable[[Saved], None]]:
         elif hasattr(error, "evidence"):
             keep(error.evidence)
         raise
-
-
-@contextmanager
-def progress(args: argparse.Namespace) -> Iterator[OnStep]:
-    """A bar on standard error, once the work has taken some seconds and somebody is watching."""
-    if args.json or args.quiet or not sys.stderr.isatty():
-        yield lambda _what, _share: None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        console=console(stderr=True),
-        transient=True,
-    )
-    task = bar.add_task("", total=1.0)
-    began = time.monotonic()
-
-    def on_step(what: str, share: float) -> None:
-        bar.update(task, description=what, completed=share)
-        if time.monotonic() - began > PATIENCE:
-            bar.start()
-
-    patience = threading.Timer(PATIENCE, bar.start)  # for a step that is long and says nothing
-    patience.daemon = True
-    patience.start()
-    try:
-        yield on_step
-    finally:
-        patience.cancel()
-        patience.join()
-        bar.stop()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from privet.cli.progress import progress
 from privet.cli.show import Subparsers, command, console, printable, rows, table
 from privet.errors import MethodError
 
@@ -276,32 +276,8 @@ def _number(option: str, text: str) -> float:
 
 @contextmanager
 def _progress(args: argparse.Namespace) -> Iterator[OnDone]:
-    """A bar on standard error, if somebody is watching."""
-    if args.quiet or not sys.stderr.isatty():
-        yield lambda _done, _total: None
-        return
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console(stderr=True),
-        transient=True,
-    )
-    with bar:
-        task = bar.add_task("runs", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    with progress(args) as on_step:
+        yield lambda done, total: on_step(f"{done} of {total} runs", done / max(total, 1))
 
 
 def _print(grid: Grid, found: Results) -> None:

@@ -13,7 +13,8 @@ from privet.cli.graphs import (
     print_edges,
     print_undecided,
 )
-from privet.cli.results import add_option, add_output, progress
+from privet.cli.progress import progress
+from privet.cli.results import add_option, add_output
 from privet.cli.show import (
     Subparsers,
     command,

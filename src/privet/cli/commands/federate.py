@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privet.cli.commands import federate_rival, study
 from privet.cli.commands.simulate import add_sites
-from privet.cli.results import progress
+from privet.cli.progress import progress
 from privet.cli.show import (
     Subparsers,
     add_json,

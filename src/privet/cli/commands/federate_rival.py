@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from privet.cli.graphs import print_edges
-from privet.cli.results import add_output, progress
+from privet.cli.progress import progress
+from privet.cli.results import add_output
 from privet.cli.show import (
     Subparsers,
     command,

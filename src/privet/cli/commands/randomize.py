@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from privet.cli.results import progress
+from privet.cli.progress import progress
 from privet.cli.show import (
     Subparsers,
     about,

@@ -6,7 +6,8 @@ import argparse
 from dataclasses import replace
 
 from privet.cli.commands.combine import OPTIONS, show
-from privet.cli.results import add_option, add_output, progress
+from privet.cli.progress import progress
+from privet.cli.results import add_option, add_output
 from privet.cli.show import Subparsers, command, console, printable
 
 
