@@ -45,6 +45,13 @@ def combine(
 
     The search is made again without each site in turn (``.sites``), so that one sees which edges
     rest on one site alone.
+
+    >>> sites = [
+    ...     privet.discover(data, schema, site=name, epsilon=1, delta=1e-6, ledger=":memory:")
+    ...     for name in ("north", "south")
+    ... ]
+    >>> privet.combine(*(one.evidence for one in sites)).certificate["trust"]
+    'sites'
     """
     settings = make_settings(on_step=on_step, **options)
     sent = [_opened(one, place) for place, one in enumerate(evidence, 1)]

@@ -86,6 +86,11 @@ def orient(
     ``options``: see ``pairs.options.Choices``. ``protect`` of one half alone is a paper's idea and
     no promise: it needs ``as_published``, which charges nothing and says so. ``on_step`` and
     ``on_measured`` are as for ``discover``.
+
+    >>> pair = ("height", "weight")
+    >>> found = privet.orient(numbers, bounds, cause_effect=pair, epsilon=1, ledger=":memory:")
+    >>> found[0].direction in ("-->", "<--", "undecided")
+    True
     """
     choices = make_choices(on_step=on_step, **options)
     if evidence is not None:

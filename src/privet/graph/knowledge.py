@@ -18,6 +18,10 @@ class Knowledge:
 
     A name in an earlier tier may cause one in the same or a later tier, never the reverse;
     names outside every tier are not restricted.
+
+    >>> known = privet.Knowledge(tiers=(("age",), ("smoke", "cancer")))
+    >>> known.may("age", "cancer"), known.may("cancer", "age")
+    (True, False)
     """
 
     tiers: tuple[tuple[str, ...], ...] = ()
@@ -35,18 +39,29 @@ class Knowledge:
         return {name: at for at, tier in enumerate(self.tiers) for name in tier}
 
     def may(self, a: str, b: str) -> bool:
-        """Whether the arrow a --> b is allowed."""
+        """Whether the arrow a --> b is allowed.
+
+        >>> privet.Knowledge(forbidden={("cancer", "smoke")}).may("cancer", "smoke")
+        False
+        """
         if (a, b) in self.forbidden or (b, a) in self.required:
             return False
         tier_a, tier_b = self._tier.get(a), self._tier.get(b)
         return tier_a is None or tier_b is None or tier_a <= tier_b
 
     def must(self, a: str, b: str) -> bool:
-        """Whether the arrow a --> b is required."""
+        """Whether the arrow a --> b is required.
+
+        >>> privet.Knowledge(required={("smoke", "cancer")}).must("smoke", "cancer")
+        True
+        """
         return (a, b) in self.required
 
     def check(self, names: Iterable[str]) -> None:
-        """Refuse knowledge that contradicts itself or speaks of unknown names."""
+        """Refuse knowledge that contradicts itself or speaks of unknown names.
+
+        >>> privet.Knowledge(required={("smoke", "cancer")}).check(["smoke", "cancer"])
+        """
         self._check_names(tuple(names))
         for a, b in sorted(self.required):
             if (a, b) in self.forbidden:

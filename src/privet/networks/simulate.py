@@ -54,6 +54,10 @@ def simulate(
     The same seed gives the same rows as `model.sample(rows, numpy.random.default_rng(seed))`.
     With `sites`, so many rows at each of so many sites of one graph, into the folder `output`;
     `differ` says how their mechanisms differ (none, root, tilt, all: see `networks.sites`).
+
+    >>> made = privet.simulate("asia", rows=10, seed=1, output="asia.csv")
+    >>> made.schema.name, made.truth.name
+    ('asia.schema.toml', 'asia.truth.json')
     """
     files = _check(rows, seed, output, force, sites, differ)
     known = load(model) if isinstance(model, str) else model
@@ -78,6 +82,12 @@ def simulate_random(
     """The same from a random model; the seed fixes the model whatever the number of rows.
 
     `levels` is the range of numbers of levels; a Gaussian model has none.
+
+    >>> made = privet.simulate_random(
+    ...     nodes=5, sparseness=0.4, rows=10, seed=1, output="random.csv", gaussian=True
+    ... )
+    >>> privet.load_graph(made.truth).kind
+    'dag'
     """
     files = _check(rows, seed, output, force, sites, differ)
     rng = np.random.default_rng(seed)
