@@ -126,7 +126,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         privet.Graph,
         {"kind": "cpdag", "nodes": GRAPH.nodes, "edges": GRAPH.edges, "undecided": ()},
     ),
-    "Graph.from_edges": (privet.Graph.from_edges, {"edges": ["a --> b"], "nodes": (), "kind": None}),
+    "Graph.from_edges": (
+        privet.Graph.from_edges,
+        {"edges": ["a --> b"], "nodes": (), "kind": None},
+    ),
     "Graph.from_matrix": (
         privet.Graph.from_matrix,
         {"names": ["a", "b"], "A": [[0, 1], [0, 0]], "kind": "dag"},

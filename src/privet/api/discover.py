@@ -16,6 +16,7 @@ from typing import Any
 from privet.api import reuse as reuses
 from privet.api.checks import (
     check_data,
+    check_flags,
     check_free,
     check_site,
     read_protocol,
@@ -118,6 +119,7 @@ def discover(
     True
     """
     settings = make_settings(on_step=on_step, **options)
+    check_flags(private=private, reuse=reuse, as_published=as_published)
     check_site(site)
     spending = {
         "a site": site is not None,

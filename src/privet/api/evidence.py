@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from privet.api.checks import read_schema
 from privet.api.methods import sharing
-from privet.errors import NOTE, EvidenceError, MethodError
+from privet.errors import NOTE, EvidenceError, MethodError, expect
 from privet.graph.knowledge import Knowledge
 from privet.methods import catalogue
 from privet.methods.method import Method
@@ -51,6 +51,8 @@ def open_evidence(evidence: Saved | str | Path, schema: Schema | str | Path | No
             f"the evidence is a {type(evidence).__name__}; give the .evidence of a result, or "
             f"the path of an evidence.json"
         )
+    kinds = (Saved, str, Path)
+    expect(evidence, kinds, "evidence", "give the path of an evidence.json", EvidenceError)
     saved = evidence if isinstance(evidence, Saved) else load(evidence)
     if schema is not None:
         known = same_table(saved.schema, read_schema(schema))

@@ -16,6 +16,7 @@ from privet.api import reuse as reuses
 from privet.api.checks import (
     check_budget_options,
     check_data,
+    check_flags,
     check_free,
     read_schema,
 )
@@ -93,6 +94,7 @@ def orient(
     True
     """
     choices = make_choices(on_step=on_step, **options)
+    check_flags(private=private, reuse=reuse, as_published=as_published, all_pairs=all_pairs)
     if evidence is not None:
         given = {
             "private=False": not private,

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privet.errors import GraphError, OutputError
+from privet.errors import GraphError, OutputError, expect
 
 if TYPE_CHECKING:
     import networkx
@@ -45,10 +45,11 @@ class Picture(str):
 
         >>> privet.Graph.from_edges(["smoke --> cancer"]).plot().save("graph.svg")
         """
+        expect(path, (str, Path), "path", "give the path of a file to write", OutputError)
         try:
             Path(path).write_text(self, encoding="utf-8")
-        except (OSError, TypeError) as error:
-            why = getattr(error, "strerror", None) or "it is no path"
+        except OSError as error:
+            why = error.strerror
             raise OutputError(f"cannot write {path!r} ({why}); choose another place") from None
 
 
@@ -208,7 +209,7 @@ class Exports(ABC):
 
 
 def _library(asked: str | None) -> str:
-    if asked not in (None, *LIBRARIES):
+    if asked is not None and (not isinstance(asked, str) or asked not in LIBRARIES):
         raise GraphError(f"library is {asked!r}; use one of {', '.join(LIBRARIES)}")
     for name in LIBRARIES if asked is None else (asked,):
         if find_spec(name) is not None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 
-from privet.errors import KnowledgeError
+from privet.errors import KnowledgeError, expect
 
 Arrow = tuple[str, str]
+SEVERAL = (list, tuple, set, frozenset)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,9 @@ class Knowledge:
     forbidden: frozenset[Arrow] = frozenset()
 
     def __post_init__(self) -> None:
+        for field in ("tiers", "required", "forbidden"):
+            value = getattr(self, field)
+            expect(value, SEVERAL, field, "give a list of lists of names", KnowledgeError)
         object.__setattr__(self, "tiers", tuple(_names(tier) for tier in self.tiers))
         for field in ("required", "forbidden"):
             arrows = frozenset(_arrow(pair, field) for pair in getattr(self, field))
@@ -44,6 +48,7 @@ class Knowledge:
         >>> privet.Knowledge(forbidden={("cancer", "smoke")}).may("cancer", "smoke")
         False
         """
+        _check_text(a, b)
         if (a, b) in self.forbidden or (b, a) in self.required:
             return False
         tier_a, tier_b = self._tier.get(a), self._tier.get(b)
@@ -55,6 +60,7 @@ class Knowledge:
         >>> privet.Knowledge(required={("smoke", "cancer")}).must("smoke", "cancer")
         True
         """
+        _check_text(a, b)
         return (a, b) in self.required
 
     def check(self, names: Iterable[str]) -> None:
@@ -62,6 +68,8 @@ class Knowledge:
 
         >>> privet.Knowledge(required={("smoke", "cancer")}).check(["smoke", "cancer"])
         """
+        expect(names, SEVERAL, "names", "give a list of names", KnowledgeError)
+        _check_text(*names)
         self._check_names(tuple(names))
         for a, b in sorted(self.required):
             if (a, b) in self.forbidden:
@@ -96,16 +104,26 @@ class Knowledge:
                 )
 
 
+def _check_text(*names: str) -> None:
+    for name in names:
+        expect(name, str, "a name", "give the name of a column", KnowledgeError)
+
+
 def _names(tier: Iterable[str]) -> tuple[str, ...]:
     if isinstance(tier, str):
         raise KnowledgeError(
             f"a tier must be a list of names, but {tier!r} is one text; write [{tier!r}]"
         )
-    return tuple(tier)
+    expect(tier, SEVERAL, "a tier", "give a list of names", KnowledgeError)
+    names = tuple(tier)
+    _check_text(*names)
+    return names
 
 
 def _arrow(pair: Iterable[str], field: str) -> Arrow:
+    expect(pair, (*SEVERAL, str), "an arrow", "give a pair [cause, effect]", KnowledgeError)
     names = (pair,) if isinstance(pair, str) else tuple(pair)
+    _check_text(*names)
     if len(names) != 2 or names[0] == names[1]:
         raise KnowledgeError(
             f"each {field} arrow is a pair of two different names [cause, effect], "
