@@ -18,7 +18,8 @@ from privet.methods.method import Method
 from privet.methods.options import Settings
 from privet.pairs.way import all_ways
 from privet.results import certificate as certificates
-from privet.results.certificate import Certificate, Claim
+from privet.results.certificate import Certificate
+from privet.results.no_promise import Claim, without_privacy
 from privet.results.saved import Saved, kind, load, step_by_step
 from privet.schema.model import Schema
 from privet.schema.names import same_name
@@ -40,7 +41,7 @@ def saved_without_privacy(
     schema: Schema, name: str, releases: Releases, claim: Claim | None = None
 ) -> Saved:
     """Exact answers, or those of a paper, which claims something for them."""
-    promise = certificates.without_privacy(schema, name, releases, claim)
+    promise = without_privacy(schema, name, releases, claim)
     return Saved(schema=schema, releases=releases, certificate=dict(promise))
 
 

@@ -50,7 +50,7 @@ from privet.pairs.way import (
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import check_numeric
 from privet.results import certificate as certificates
-from privet.results.certificate import Claim
+from privet.results.no_promise import Claim
 from privet.results.orientations import Orientations
 from privet.results.saved import Saved
 from privet.schema.model import Adjacency, Schema
