@@ -19,7 +19,7 @@ from privet.methods.options import Settings
 from privet.pairs.way import all_ways
 from privet.results import certificate as certificates
 from privet.results.certificate import Certificate
-from privet.results.no_promise import Claim, without_privacy
+from privet.results.no_promise import Claim, not_private
 from privet.results.saved import Saved, kind, load, step_by_step
 from privet.schema.model import Schema
 from privet.schema.names import same_name
@@ -41,7 +41,7 @@ def saved_without_privacy(
     schema: Schema, name: str, releases: Releases, claim: Claim | None = None
 ) -> Saved:
     """Exact answers, or those of a paper, which claims something for them."""
-    promise = without_privacy(schema, name, releases, claim)
+    promise = not_private(schema, name, releases, claim)
     return Saved(schema=schema, releases=releases, certificate=dict(promise))
 
 

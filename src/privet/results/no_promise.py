@@ -23,7 +23,7 @@ class Claim:
     why: str
 
 
-def without_privacy(
+def not_private(
     schema: Schema, method: str, releases: Sequence[Release], claim: Claim | None = None
 ) -> Certificate:
     """What stands in the place of a certificate when none can be given."""
