@@ -12,6 +12,7 @@ import re
 from typing import Any
 
 _NAMED = re.compile("⟦([^⟦⟧]*)⟧")
+_UNNAMEABLE = re.compile("[\0\ud800-\udfff]")
 _WITHOUT = {"private=False": "--no-privacy", "reuse=False": "--no-reuse"}
 
 
@@ -98,9 +99,11 @@ class OutputError(PrivetError):
 def expect(
     value: Any, kinds: type | tuple[type, ...], name: str, fix: str, error: type[PrivetError]
 ) -> None:
-    """Refuse a value of another kind, before something stumbles over it. No truth is a number."""
+    """Refuse a value of another kind, before something stumbles over it. No truth is a number, and
+    a text is one that a file can be named by."""
     known = kinds if isinstance(kinds, tuple) else (kinds,)
-    if not isinstance(value, known) or (isinstance(value, bool) and bool not in known):
+    fits = isinstance(value, known) and (bool in known or not isinstance(value, bool))
+    if not fits or (isinstance(value, str) and _UNNAMEABLE.search(value)):
         kind = type(value).__name__
         raise error(f"⟦{name}⟧ is {_short(value)} (of type {kind}); {fix}")
 

@@ -151,7 +151,7 @@ def test_saved_evidence_gives_the_same_graph_again(method: str, tmp_path: Path) 
     if method == "mmhc":  # whose scores have asked for larger tables anyway
         return
     fewer = discover(through(3, 20), 2, method)
-    with pytest.raises(EvidenceError, match=r"never counted.*--no-privacy"):
+    with pytest.raises(EvidenceError, match=r"never counted.*private=False"):
         privet.discover(evidence=fewer.evidence, max_order=3)
 
 

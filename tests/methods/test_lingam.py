@@ -189,7 +189,7 @@ def test_few_rows_and_constant_columns_are_no_error(rows: int) -> None:
 def test_an_order_is_never_private() -> None:
     schema, query = mixed(("a", "b"), ()), CausalOrder(columns=("a", "b"))
     for bound in (query.l1, query.l2_squared, query.linf):
-        with pytest.raises(SchemaError, match=r"no known bound .* --no-privacy"):
+        with pytest.raises(SchemaError, match=r"no known bound .* private=False"):
             bound(schema)
 
 

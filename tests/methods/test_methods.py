@@ -245,13 +245,13 @@ def test_agreement_reads_marks_from_the_first_to_the_second() -> None:
         ("ges", {}, ("exact", "privacy", "interaction-ges")),
         ("lingam", {}, ("row by row", "no bound", "interaction-ges")),
         ("interaction-ges", {"score": "bge"}, ("bge", "moments of numeric", "auto")),
-        ("interaction-ges", {"score": "bdeu"}, ("bdeu", "exact tables", "--no-privacy")),
+        ("interaction-ges", {"score": "bdeu"}, ("bdeu", "exact tables", "private=False")),
         ("interaction-ges", {"score": "best"}, ("'best'", "bic")),
         ("interaction-ges", {"score": ["bic"]}, ("['bic']", "name")),
         (None, {}, ("None", "name")),
         (3, {}, ("3", "name")),
-        ("interaction-ges", {"penalty": 2.0}, ("--penalty", "--alpha")),
-        ("interaction-fci", {"max_order": 3}, ("--max-order is 3", "three columns", "times as")),
+        ("interaction-ges", {"penalty": 2.0}, ("penalty", "alpha")),
+        ("interaction-fci", {"max_order": 3}, ("max_order is 3", "three columns", "times as")),
         ("interaction-pc", {"score": "nonsense"}, ("score", "no such option", "interaction-ges")),
         ("interaction-mmhc", {"max_parents": 1}, ("max_parents", "interaction-ges")),
         (["auto", "interaction-pc"], {}, ("auto", "one of several")),
@@ -289,7 +289,7 @@ def test_tables_that_were_never_counted_are_named() -> None:
     """Evidence of one exact search, searched by another that needs other tables."""
     schema, table = words()
     found = privet.discover(table, schema, private=False, method="pc")
-    with pytest.raises(EvidenceError, match=r"never counted.*--no-privacy"):
+    with pytest.raises(EvidenceError, match=r"never counted.*private=False"):
         search(found.evidence, make_settings(), method="ges")
 
 

@@ -19,6 +19,7 @@ from privet.privacy.queries.tables import Tables
 from privet.privacy.vault import Vault
 from privet.results import certificate as certificates
 from privet.results.certificate import Certificate
+from privet.results.no_promise import not_private
 from privet.schema.column import Column
 from privet.schema.model import Adjacency, Schema
 from privet.trust import statement
@@ -144,7 +145,7 @@ def test_without_privacy_nothing_is_promised() -> None:
     exact = Release(
         query=Tables((("a",),)), values=np.array([1, 2]), variance=0.0, mechanism="Exact()"
     )
-    found = certificates.without_privacy(SCHEMA, "pc", [exact])
+    found = not_private(SCHEMA, "pc", [exact])
     assert not found.private and found["epsilon"] is None and found["spent"] is None
     assert "NOT PRIVATE" in str(found) and found["reason"] in str(found)
     assert certificates.of_evidence(json.loads(found.to_json())) == found

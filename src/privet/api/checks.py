@@ -19,6 +19,7 @@ from privet.errors import (
     MethodError,
     PrivetError,
     SchemaError,
+    expect,
 )
 from privet.privacy.ledger.conversion import check_asked
 from privet.schema.model import Schema
@@ -95,10 +96,16 @@ def read_protocol(protocol: Protocol | str | Path) -> Protocol:
     return known
 
 
+def check_flags(**flags: object) -> None:
+    for name, value in flags.items():
+        expect(value, bool, name, "give True or False", MethodError)
+
+
 def check_data(data: object) -> None:
     if data is None:
         raise DataError("there are no data; give a CSV or Parquet file, a DataFrame or a table")
     if isinstance(data, str | Path):
+        expect(data, (str, Path), "data", "give the path of a file", DataError)
         path = Path(data)
         if path.exists() and not path.is_file() and not path.is_dir():
             raise DataError(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from privet.api.checks import read_schema
+from privet.api.checks import check_flags, read_schema
 from privet.api.discover import search
 from privet.api.evidence import check_searchable, open_evidence
 from privet.arrays import OnStep, say_nothing
@@ -45,8 +45,16 @@ def combine(
 
     The search is made again without each site in turn (``.sites``), so that one sees which edges
     rest on one site alone.
+
+    >>> sites = [
+    ...     privet.discover(data, schema, site=name, epsilon=1, delta=1e-6, ledger=":memory:")
+    ...     for name in ("north", "south")
+    ... ]
+    >>> privet.combine(*(one.evidence for one in sites)).certificate["trust"]
+    'sites'
     """
     settings = make_settings(on_step=on_step, **options)
+    check_flags(use_differences=use_differences)
     sent = [_opened(one, place) for place, one in enumerate(evidence, 1)]
     saved = combined(sent, None if schema is None else read_schema(schema))
     check_searchable(saved, settings)

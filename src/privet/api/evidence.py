@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from privet.api.checks import read_schema
 from privet.api.methods import sharing
-from privet.errors import NOTE, EvidenceError, MethodError
+from privet.errors import NOTE, EvidenceError, MethodError, expect
 from privet.graph.knowledge import Knowledge
 from privet.methods import catalogue
 from privet.methods.method import Method
 from privet.methods.options import Settings
 from privet.pairs.way import all_ways
 from privet.results import certificate as certificates
-from privet.results.certificate import Certificate, Claim
+from privet.results.certificate import Certificate
+from privet.results.no_promise import Claim, not_private
 from privet.results.saved import Saved, kind, load, step_by_step
 from privet.schema.model import Schema
 from privet.schema.names import same_name
@@ -40,7 +41,7 @@ def saved_without_privacy(
     schema: Schema, name: str, releases: Releases, claim: Claim | None = None
 ) -> Saved:
     """Exact answers, or those of a paper, which claims something for them."""
-    promise = certificates.without_privacy(schema, name, releases, claim)
+    promise = not_private(schema, name, releases, claim)
     return Saved(schema=schema, releases=releases, certificate=dict(promise))
 
 
@@ -51,6 +52,8 @@ def open_evidence(evidence: Saved | str | Path, schema: Schema | str | Path | No
             f"the evidence is a {type(evidence).__name__}; give the .evidence of a result, or "
             f"the path of an evidence.json"
         )
+    kinds = (Saved, str, Path)
+    expect(evidence, kinds, "evidence", "give the path of an evidence.json", EvidenceError)
     saved = evidence if isinstance(evidence, Saved) else load(evidence)
     if schema is not None:
         known = same_table(saved.schema, read_schema(schema))

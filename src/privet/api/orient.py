@@ -16,6 +16,7 @@ from privet.api import reuse as reuses
 from privet.api.checks import (
     check_budget_options,
     check_data,
+    check_flags,
     check_free,
     read_schema,
 )
@@ -49,7 +50,7 @@ from privet.pairs.way import (
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.pairs import check_numeric
 from privet.results import certificate as certificates
-from privet.results.certificate import Claim
+from privet.results.no_promise import Claim
 from privet.results.orientations import Orientations
 from privet.results.saved import Saved
 from privet.schema.model import Adjacency, Schema
@@ -86,8 +87,14 @@ def orient(
     ``options``: see ``pairs.options.Choices``. ``protect`` of one half alone is a paper's idea and
     no promise: it needs ``as_published``, which charges nothing and says so. ``on_step`` and
     ``on_measured`` are as for ``discover``.
+
+    >>> pair = ("height", "weight")
+    >>> found = privet.orient(numbers, bounds, cause_effect=pair, epsilon=1, ledger=":memory:")
+    >>> found[0].direction in ("-->", "<--", "undecided")
+    True
     """
     choices = make_choices(on_step=on_step, **options)
+    check_flags(private=private, reuse=reuse, as_published=as_published, all_pairs=all_pairs)
     if evidence is not None:
         given = {
             "private=False": not private,

@@ -23,8 +23,8 @@ from privet.methods.literature.as_published import rivals
 from privet.methods.literature.as_published.rivals import Agreement, Choices, Rival
 from privet.methods.sources.tables import check_size
 from privet.results import certificate as certificates
-from privet.results.certificate import Claim
 from privet.results.comparison import Comparison
+from privet.results.no_promise import Claim, not_private
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.search.regret import Objective
@@ -117,7 +117,7 @@ def _result(
     claim = None
     if choices.epsilon is not None:
         claim = Claim(epsilon=choices.epsilon, delta=0.0, why=noisy.WHY)
-    measured = certificates.without_privacy(schema, chosen.name, (), claim)
+    measured = not_private(schema, chosen.name, (), claim)
     asked = {name: value for name, value in asdict(choices).items() if name in chosen.uses}
     traffic = None if found.traffic is None else asdict(found.traffic)
     notes = ["All rows would have to be in one place."]

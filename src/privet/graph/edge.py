@@ -60,6 +60,9 @@ class Edge:
             if not 0 <= value <= 1:
                 raise GraphError(f"{self}: {what} is {value}; give a number from 0 to 1")
             object.__setattr__(self, what, float(value))
+        for what in ("origin", "lean"):
+            kinds = (str, type(None))
+            expect(getattr(self, what), kinds, what, "give a text, or leave it away", GraphError)
         if self.lean is not None and self.lean not in (self.source, self.target):
             raise GraphError(f"{self}: it leans to {self.lean!r}, which is none of its ends")
 

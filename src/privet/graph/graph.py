@@ -332,6 +332,8 @@ def edges_of(names: Sequence[str], A: NDArray[np.bool_]) -> tuple[Edge, ...]:
 def _texts(names: Any, what: str) -> tuple[str, ...]:
     """Several names."""
     expect(names, Sequence, what, "give a list of names", GraphError)
+    for name in names:
+        expect(name, str, f"a name in {what}", "give texts", GraphError)
     return tuple(names)
 
 
@@ -369,7 +371,9 @@ def _undecided(
     pairs: Sequence[tuple[str, str]], at: Mapping[str, int], edges: tuple[Edge, ...]
 ) -> tuple[tuple[str, str], ...]:
     """Pairs of nodes in their order, less those that an edge has joined since."""
+    expect(pairs, (list, tuple), "undecided", "give a list of pairs of nodes", GraphError)
     for pair in pairs:
+        expect(pair, (list, tuple), "an undecided pair", "give two nodes", GraphError)
         if len(set(pair)) != 2 or not set(pair) <= at.keys():
             raise GraphError(f"the undecided pair {list(pair)!r} must name two nodes of the graph")
     joined = {frozenset((edge.source, edge.target)) for edge in edges}

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 
-from privet.errors import KnowledgeError
+from privet.errors import KnowledgeError, expect
 
 Arrow = tuple[str, str]
+SEVERAL = (list, tuple, set, frozenset)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +19,10 @@ class Knowledge:
 
     A name in an earlier tier may cause one in the same or a later tier, never the reverse;
     names outside every tier are not restricted.
+
+    >>> known = privet.Knowledge(tiers=(("age",), ("smoke", "cancer")))
+    >>> known.may("age", "cancer"), known.may("cancer", "age")
+    (True, False)
     """
 
     tiers: tuple[tuple[str, ...], ...] = ()
@@ -25,6 +30,9 @@ class Knowledge:
     forbidden: frozenset[Arrow] = frozenset()
 
     def __post_init__(self) -> None:
+        for field in ("tiers", "required", "forbidden"):
+            value = getattr(self, field)
+            expect(value, SEVERAL, field, "give a list of lists of names", KnowledgeError)
         object.__setattr__(self, "tiers", tuple(_names(tier) for tier in self.tiers))
         for field in ("required", "forbidden"):
             arrows = frozenset(_arrow(pair, field) for pair in getattr(self, field))
@@ -35,18 +43,33 @@ class Knowledge:
         return {name: at for at, tier in enumerate(self.tiers) for name in tier}
 
     def may(self, a: str, b: str) -> bool:
-        """Whether the arrow a --> b is allowed."""
+        """Whether the arrow a --> b is allowed.
+
+        >>> privet.Knowledge(forbidden={("cancer", "smoke")}).may("cancer", "smoke")
+        False
+        """
+        _check_text(a, b)
         if (a, b) in self.forbidden or (b, a) in self.required:
             return False
         tier_a, tier_b = self._tier.get(a), self._tier.get(b)
         return tier_a is None or tier_b is None or tier_a <= tier_b
 
     def must(self, a: str, b: str) -> bool:
-        """Whether the arrow a --> b is required."""
+        """Whether the arrow a --> b is required.
+
+        >>> privet.Knowledge(required={("smoke", "cancer")}).must("smoke", "cancer")
+        True
+        """
+        _check_text(a, b)
         return (a, b) in self.required
 
     def check(self, names: Iterable[str]) -> None:
-        """Refuse knowledge that contradicts itself or speaks of unknown names."""
+        """Refuse knowledge that contradicts itself or speaks of unknown names.
+
+        >>> privet.Knowledge(required={("smoke", "cancer")}).check(["smoke", "cancer"])
+        """
+        expect(names, SEVERAL, "names", "give a list of names", KnowledgeError)
+        _check_text(*names)
         self._check_names(tuple(names))
         for a, b in sorted(self.required):
             if (a, b) in self.forbidden:
@@ -81,16 +104,26 @@ class Knowledge:
                 )
 
 
+def _check_text(*names: str) -> None:
+    for name in names:
+        expect(name, str, "a name", "give the name of a column", KnowledgeError)
+
+
 def _names(tier: Iterable[str]) -> tuple[str, ...]:
     if isinstance(tier, str):
         raise KnowledgeError(
             f"a tier must be a list of names, but {tier!r} is one text; write [{tier!r}]"
         )
-    return tuple(tier)
+    expect(tier, SEVERAL, "a tier", "give a list of names", KnowledgeError)
+    names = tuple(tier)
+    _check_text(*names)
+    return names
 
 
 def _arrow(pair: Iterable[str], field: str) -> Arrow:
+    expect(pair, (*SEVERAL, str), "an arrow", "give a pair [cause, effect]", KnowledgeError)
     names = (pair,) if isinstance(pair, str) else tuple(pair)
+    _check_text(*names)
     if len(names) != 2 or names[0] == names[1]:
         raise KnowledgeError(
             f"each {field} arrow is a pair of two different names [cause, effect], "

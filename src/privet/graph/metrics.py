@@ -17,6 +17,7 @@ import numpy as np
 from privet.arrays import Bools
 from privet.errors import GraphError
 from privet.graph.edge import SYMMETRIC
+from privet.graph.exports import Exports
 from privet.graph.fci_rules import NONE
 from privet.graph.graph import Graph
 from privet.graph.pag import marks_of
@@ -61,7 +62,7 @@ class Comparison:
         return comparison_html(self)
 
 
-def compare(truth: Graph | Iterable[Any], found: Graph | Iterable[Any]) -> Comparison:
+def compare(truth: Exports | Iterable[Any], found: Exports | Iterable[Any]) -> Comparison:
     """All the measures of ``found`` against ``truth`` (the order of the two matters). Each is a
     graph, a result that holds one, or a list of edges.
 
@@ -69,8 +70,11 @@ def compare(truth: Graph | Iterable[Any], found: Graph | Iterable[Any]) -> Compa
     >>> privet.compare([("smoke", "cancer"), ("cancer", "cough")], found).shd
     2
     """
-    found = _graph(found, "found", ())
-    truth = _graph(truth, "truth", found.nodes)
+    second = _graph(found, "found", ())
+    return _compared(_graph(truth, "truth", second.nodes), second)
+
+
+def _compared(truth: Graph, found: Graph) -> Comparison:
     _check_comparable(truth, found)
     dags = truth.kind == found.kind == "dag"
     sid = structural_intervention_distance(truth, found) if dags else None

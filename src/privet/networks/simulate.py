@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.errors import DataError, OutputError
+from privet.errors import DataError, OutputError, expect
 from privet.graph.formats.files import to_json
 from privet.networks import LinearGaussian, load, random_linear_gaussian, random_network
 from privet.networks.sites import Model, check_sites, site_name, sites_of
+from privet.schema.model import MOST_ROWS
 from privet.schema.names import clean_name
 
 Source = Model | str
@@ -54,8 +55,14 @@ def simulate(
     The same seed gives the same rows as `model.sample(rows, numpy.random.default_rng(seed))`.
     With `sites`, so many rows at each of so many sites of one graph, into the folder `output`;
     `differ` says how their mechanisms differ (none, root, tilt, all: see `networks.sites`).
+
+    >>> made = privet.simulate("asia", rows=10, seed=1, output="asia.csv")
+    >>> made.schema.name, made.truth.name
+    ('asia.schema.toml', 'asia.truth.json')
     """
     files = _check(rows, seed, output, force, sites, differ)
+    if not isinstance(model, str) and not hasattr(model, "sample"):
+        raise DataError(f"the model is a {type(model).__name__}; give the name of a network")
     known = load(model) if isinstance(model, str) else model
     if sites is not None:
         return _write_sites(known, rows, seed, files, differ)
@@ -78,8 +85,19 @@ def simulate_random(
     """The same from a random model; the seed fixes the model whatever the number of rows.
 
     `levels` is the range of numbers of levels; a Gaussian model has none.
+
+    >>> made = privet.simulate_random(
+    ...     nodes=5, sparseness=0.4, rows=10, seed=1, output="random.csv", gaussian=True
+    ... )
+    >>> privet.load_graph(made.truth).kind
+    'dag'
     """
     files = _check(rows, seed, output, force, sites, differ)
+    expect(sparseness, (int, float), "sparseness", "give a number from 0 to 1", DataError)
+    expect(levels, (list, tuple), "levels", "give the fewest and the most levels", DataError)
+    if len(levels) != 2:
+        raise DataError(f"levels = {levels!r}; give the fewest and the most levels")
+    expect(gaussian, bool, "gaussian", "give True or False", DataError)
     rng = np.random.default_rng(seed)
     model: Model
     if gaussian:
@@ -97,6 +115,11 @@ def _check(
     for what, value, least in (("rows", rows, 1), ("seed", seed, 0)):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise DataError(f"{what} = {value!r}; give a whole number of at least {least}")
+    if rows > MOST_ROWS:
+        raise DataError(f"more than {MOST_ROWS:,} rows were asked for; give a smaller number")
+    expect(output, (str, Path), "output", "give the path of a file to write", OutputError)
+    expect(force, bool, "force", "give True or False", OutputError)
+    expect(differ, str, "differ", "give none, root, tilt or all", DataError)
     files = _files(Path(output)) if sites is None else _site_files(Path(output), sites, differ)
     if sites is None and differ != "none":
         raise DataError(

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, Literal
 
 import privet.pairs
-from privet.errors import MethodError
+from privet.errors import MethodError, expect
 from privet.markup.pieces import mark, notebook, paragraphs, safe, table
 from privet.pairs.algorithms.on_table import DEFAULT
 from privet.pairs.options import Choices
@@ -206,6 +206,7 @@ def all_ways() -> tuple[Way, ...]:
 
 def way_named(name: str) -> Way:
     ways = {way.name: way for way in all_ways()}
+    expect(name, str, "method", "give the name of a method for pairs", MethodError)
     name = AUTO if name == "auto" else name
     if name not in ways:
         raise MethodError(

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from privet.errors import NOTE, OutputError
+from privet.errors import NOTE, OutputError, expect
 from privet.files.scratch import OnNote, held_folder, ignore, sweep
 from privet.results.seal import SEAL, sealed
 
@@ -51,6 +51,8 @@ class Stage:
         command: str = "discover",
         on_note: OnNote = ignore,
     ) -> None:
+        expect(folder, (str, Path), "folder", "give the path of a folder", OutputError)
+        expect(force, bool, "force", "give True or False", OutputError)
         self.folder = Path(folder)
         self._force = force
         self._command = command

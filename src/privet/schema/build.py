@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from privet.errors import DataError, SchemaError
+from privet.errors import DataError, SchemaError, expect
 from privet.graph.knowledge import Knowledge
 from privet.schema.column import Column, Kind, did_you_mean
 from privet.schema.frames import header_of, is_path
@@ -31,7 +31,10 @@ def build(
     header = names_in(data)
     for what, given in (("levels", levels), ("bounds", bounds), ("missing", missing)):
         _check_names(what, given, header)
-    _check_names("ordinal", dict.fromkeys(_listed("ordinal", ordinal)), header)
+    _listed("ordinal", ordinal)
+    for column in ordinal:
+        expect(column, str, "a name in ordinal", "give the names of columns", SchemaError)
+    _check_names("ordinal", dict.fromkeys(ordinal), header)
     both = sorted(set(levels) & set(bounds))
     if both:
         raise SchemaError(f"column {both[0]!r} has levels and bounds; say one of the two")

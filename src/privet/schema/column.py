@@ -46,6 +46,8 @@ class Column:
         if not isinstance(self.name, str) or not self.name:
             raise SchemaError(f"a column is named {self.name!r}; give it the name in the header")
         check_kind(self.name, self.kind)
+        if not isinstance(self.missing, str):
+            raise SchemaError(f"column {self.name!r} has missing = {self.missing!r}; give a text")
         for what in ("levels", "cuts", "shares"):
             expect_list(self.name, what, getattr(self, what))
         if self.bounds is not None:

@@ -107,10 +107,10 @@ class Schema:
         return build(
             data,
             name=name,
-            levels=levels or {},
-            bounds=bounds or {},
+            levels={} if levels is None else levels,
+            bounds={} if bounds is None else bounds,
             ordinal=ordinal,
-            missing=missing or {},
+            missing={} if missing is None else missing,
             knowledge={"tiers": tiers, "required": required, "forbidden": forbidden},
             rows=rows,
             rows_per_person=rows_per_person,

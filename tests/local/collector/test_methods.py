@@ -131,7 +131,7 @@ def test_what_cannot_be_done_is_refused() -> None:
         method.measure(None, Settings())  # type: ignore[arg-type]
     with pytest.raises(MethodError, match="holds no reports"):
         method.search(schema, (replace(release, query=Tables((("a",),))),), Settings())
-    with pytest.raises(MethodError, match="--score"):
+    with pytest.raises(MethodError, match="score"):
         catalogue.get("local-ges").check(schema, Settings(score="bdeu"))
 
 

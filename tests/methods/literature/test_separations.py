@@ -142,7 +142,7 @@ def test_answers_are_of_use_to_the_method_that_was_told_them_alone() -> None:
 
 def test_a_sample_with_a_delta_is_refused_before_a_cap_is_set(tmp_path: Path) -> None:
     book = Ledger(tmp_path / "ledger.sqlite")
-    with pytest.raises(MethodError, match="--delta 0"):
+    with pytest.raises(MethodError, match="delta=0"):
         privet.discover(
             {"v0": ["a"], "v1": ["b"]},
             schema_of(2),

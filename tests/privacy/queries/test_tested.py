@@ -338,7 +338,7 @@ def test_a_cap_on_tests_is_raised_by_the_named_command_only(tmp_path: Path) -> N
             db.execute("UPDATE caps SET test_delta = ?", (str(account.tested),))
     with pytest.raises(BudgetError, match="can only be raised"):
         book.grant("people", epsilon=5, test_delta=1e-9)
-    with pytest.raises(BudgetError, match=r"cap already .*--test-delta 0.001"):
+    with pytest.raises(BudgetError, match=r"cap already .*test_delta=0.001"):
         book.create("people", epsilon=1, delta=0, test_delta=1e-3)
 
 

@@ -26,12 +26,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Self
 
-from privet.errors import BudgetError, LedgerError, PrivetError, both
+from privet.errors import BudgetError, LedgerError, PrivetError, both, expect
 from privet.privacy.ledger.account import Account, Budget, Entry, spell, sufficient_epsilon
 from privet.privacy.ledger.conversion import (
     UNITS,
     Accounting,
     Number,
+    check_budget,
     epsilon_of,
     total_delta,
 )
@@ -39,6 +40,7 @@ from privet.privacy.ledger.store import (
     account_in,
     accounts_in,
     check_format,
+    check_name,
     check_open,
     connect,
     default_path,
@@ -54,9 +56,17 @@ NO_TEST = Fraction(0)
 
 
 class Ledger:
-    """The book of one SQLite file. Opening it writes nothing; the first cap creates the file."""
+    """The book of one SQLite file. Opening it writes nothing; the first cap creates the file.
+    ":memory:" is a book that is forgotten with the process.
+
+    >>> book = privet.Ledger("budgets.sqlite")
+    >>> book.create("clinic", epsilon=2, delta=1e-6)
+    >>> book.account("clinic").left_epsilon
+    2.0
+    """
 
     def __init__(self, path: str | Path | None = None) -> None:
+        expect(path, (str, Path, type(None)), "ledger", "give the path of a file", LedgerError)
         self.path = default_path() if path is None else Path(path)
         self.durable = str(path) != MEMORY
         self._by_default = path is None
@@ -79,7 +89,11 @@ class Ledger:
         test_delta: Number = 0,
         accounting: Accounting = "gdp",
     ) -> None:
-        """Set the cap of a data set that has none, and how it counts for good."""
+        """Set the cap of a data set that has none, and how it counts for good.
+
+        >>> privet.Ledger(":memory:").create("clinic", epsilon=1, delta=0)
+        """
+        check_name(dataset)
         cap = Budget.asked(epsilon, delta, accounting, test_delta)
         with self._transaction() as db:
             unite(db)
@@ -101,7 +115,14 @@ class Ledger:
         test_delta: Number | None = None,
     ) -> None:
         """Raise the cap of a data set to ``epsilon`` (and ``delta``, and what tests may add to
-        it) in total."""
+        it) in total.
+
+        >>> book = privet.Ledger(":memory:")
+        >>> book.create("clinic", epsilon=1, delta=0)
+        >>> book.grant("clinic", epsilon=3)
+        """
+        check_name(dataset)
+        check_budget(epsilon, 0 if delta is None else delta)
         if self.account(dataset) is None:
             command = self._command("create", dataset, epsilon=epsilon, delta=delta)
             raise BudgetError(f"data set {dataset!r} has no cap yet; set one with: {command}")
@@ -131,12 +152,23 @@ class Ledger:
             set_cap(db, old.dataset, cap)
 
     def account(self, dataset: str) -> Account | None:
+        """The cap of a data set and its runs, if it has a cap.
+
+        >>> privet.Ledger(":memory:").account("clinic") is None
+        True
+        """
+        check_name(dataset)
         if not self._exists():
             return None
         with self._transaction(write=False) as db:
             return account_in(db, dataset)
 
     def accounts(self) -> tuple[Account, ...]:
+        """All data sets that have a cap.
+
+        >>> privet.Ledger(":memory:").accounts()
+        ()
+        """
         if not self._exists():
             return ()
         with self._transaction(write=False) as db:

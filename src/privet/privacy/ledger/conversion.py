@@ -82,7 +82,7 @@ def check_budget(epsilon: Number, delta: Number) -> tuple[Fraction, Fraction]:
 
 
 def check_accounting(accounting: str) -> None:
-    if accounting not in OF_PURE:
+    if not isinstance(accounting, str) or accounting not in OF_PURE:
         raise BudgetError(
             f"the accounting is {accounting!r}, but it must be one of {', '.join(OF_PURE)}; leave "
             f"it away for the usual one"

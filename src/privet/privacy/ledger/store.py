@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privet.errors import LedgerError
+from privet.errors import LedgerError, expect
 from privet.privacy.ledger.account import Account, Budget, Entry, RunRecord
 from privet.privacy.ledger.conversion import Accounting, currency_for
 from privet.schema.names import name_key
@@ -213,6 +213,10 @@ def unite(db: sqlite3.Connection) -> None:
         for name in others:
             db.execute("UPDATE runs SET dataset = ? WHERE dataset = ?", (first, name))
             db.execute("DELETE FROM caps WHERE dataset = ?", (name,))
+
+
+def check_name(dataset: str) -> None:
+    expect(dataset, str, "the data set", "give its name, as the schema has it", LedgerError)
 
 
 def set_cap(db: sqlite3.Connection, dataset: str, cap: Budget) -> None:
