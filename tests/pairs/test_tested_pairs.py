@@ -235,9 +235,7 @@ def test_a_person_with_several_rows_is_refused_before_anything_costs(
 def test_a_cap_without_tests_refuses_them_until_it_is_raised(passing: None) -> None:
     book = Ledger(":memory:")
     book.create("people", epsilon=9, delta=0)
-    with pytest.raises(
-        BudgetError, match=r"0 left .* grant\(.people., epsilon=9, test_delta=1e-06"
-    ):
+    with pytest.raises(BudgetError, match=r"0 left .*grant\(.people., epsilon=9, test_delta=1e-06"):
         orient("anm-kendall", ledger=book)
     book.grant("people", epsilon=9, test_delta=1e-6)
     orient("anm-kendall", ledger=book)

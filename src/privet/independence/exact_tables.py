@@ -73,6 +73,6 @@ class ExactTableJudge:
                 given = questions.shape[1] - 2
                 raise MethodError(
                     f"tests with {given} columns given ask for tables of {cells:,} cells so far; "
-                    f"at most {MOST_CELLS:,} are counted in one search; use ⟦max_order⟧ "
-                    f"{given - 1}, or merge levels"
+                    f"at most {MOST_CELLS:,} are counted in one search; use "
+                    f"⟦max_order={given - 1}⟧, or merge levels"
                 )

@@ -325,7 +325,7 @@ def test_a_cap_on_tests_is_raised_by_the_named_command_only(tmp_path: Path) -> N
     for tests in (1e-6, Fraction(1, 7 * 10**6)):
         with pytest.raises(BudgetError, match="has 0 left of its cap") as caught:
             begin(book, 0.1, 0, tests)
-        words = shlex.split(str(caught.value).split("allow it with: ")[1])
+        words = shlex.split(caught.value.in_shell.split("allow it with: ")[1])
         options = dict(zip(words[4::2], words[5::2], strict=True))
         book.grant(
             "people", epsilon=float(options["--epsilon"]), test_delta=float(options["--test-delta"])
@@ -596,6 +596,6 @@ def test_a_newer_file_is_still_refused(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     begin(Ledger(path))
     with sqlite3.connect(path) as db:
-        db.execute("PRAGMA user_version = 6")
-    with pytest.raises(LedgerError, match=r"newer Privet \(format 6, this one reads 5\)"):
+        db.execute("PRAGMA user_version = 7")
+    with pytest.raises(LedgerError, match=r"newer Privet \(format 7, this one reads 6\)"):
         Ledger(path)
