@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 import pytest
@@ -277,6 +278,20 @@ def test_the_query_has_no_cast_of_a_text(server: str) -> None:
         casts = set(re.findall(rf'"{name}"::(\w+)', query))
         assert casts == {"text"}
     assert 'COLLATE "C"' in query and "READ COMMITTED" not in query
+
+
+def test_an_ibis_table_is_counted_by_its_server(server: str) -> None:
+    ibis = pytest.importorskip("ibis")
+    schema, asked = odd_schema(), dict(parse_qsl(urlsplit(server).query))
+    made = ibis.postgres.connect(
+        host=asked["host"], port=int(asked["port"]), user=asked["user"], database="postgres"
+    ).table("odd")
+    source, positions = open_source(made, schema)
+    assert isinstance(source, PostgresTable)
+    rows = Encoder(schema=schema, positions=positions).rows(source)
+    assert answers(rows, schema) == answers(in_memory(odd_table(), schema), schema)
+    with pytest.raises(DataError, match="make it a table or a view"):
+        open_source(made.filter(made.truth), schema)
 
 
 @pytest.mark.parametrize("method", ["interaction-pc"])

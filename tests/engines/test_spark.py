@@ -192,6 +192,15 @@ def test_a_table_by_its_name(session: Any, frame: Any) -> None:
             open_source(address, schema)
 
 
+def test_an_ibis_table_is_counted_by_its_workers(session: Any, frame: Any) -> None:
+    ibis = pytest.importorskip("ibis")
+    frame.createOrReplaceTempView("people")
+    schema = odd_schema()
+    made = ibis.pyspark.connect(session).table("people")
+    rows = at(made.filter(made.unused.isin(["a", "b"])), schema)
+    assert answers(rows, schema) == answers(in_memory(odd_table(), schema), schema)
+
+
 def test_a_whole_run_is_the_same(frame: Any) -> None:
     schema, table = odd_schema(), odd_table()
     found = []

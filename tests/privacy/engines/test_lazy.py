@@ -1,7 +1,9 @@
-"""DuckDB files and relations, LazyFrames and Arrow datasets come in parts, by the same rule."""
+"""DuckDB files and relations, LazyFrames, Ibis tables and Arrow datasets come in parts, by the same
+rule."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,11 +41,30 @@ def lazily(kind: str, table: Any, folder: Path) -> Any:
         return path if kind == "duckdb file" else f"duckdb:{path}?table=people"
     if kind == "polars":
         return pytest.importorskip("polars").from_arrow(table).lazy()
+    if kind.startswith("ibis"):
+        return through_ibis(kind.removeprefix("ibis "), table)
     parquet.write_table(table, folder / "t.parquet")
     return pytest.importorskip("pyarrow.dataset").dataset(folder / "t.parquet")
 
 
+def through_ibis(engine: str, table: Any) -> Any:
+    """An expression over a table of an engine."""
+    ibis, polars = pytest.importorskip("ibis"), pytest.importorskip("polars")
+    if engine == "duckdb":
+        backend = ibis.duckdb.connect()
+        backend.con.register("given", table)
+        backend.con.execute("CREATE TABLE people AS SELECT * FROM given")
+        made = backend.table("people")
+    else:
+        backend = ibis.polars.connect()
+        made = backend.create_table("people", polars.from_arrow(table))
+        if engine == "another":  # which is known by nothing but its batches
+            backend.name = "another"
+    return made.filter(made.unused.isin(["a", "b"]))
+
+
 KINDS = ["duckdb file", "duckdb address", "duckdb relation", "polars", "arrow dataset"]
+KINDS += ["ibis duckdb", "ibis polars", "ibis another"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -75,6 +96,15 @@ def test_what_cannot_be_read_twice_or_at_all_is_refused(tmp_path: Path) -> None:
     refused(relation.limit(3), "limit, a sample or random")
     refused(relation.project("*, random() AS r"), "limit, a sample or random")
     refused(table.to_reader(), "only once")
+    polars = pytest.importorskip("polars")
+    lazy = lazily("polars", table, tmp_path)
+    for unsteady in (lazy.head(3), lazy.select(polars.all().shuffle())):
+        refused(unsteady, "slice, a sample or a random order")
+    ibis = pytest.importorskip("ibis")
+    for engine in ("duckdb", "polars"):
+        made = through_ibis(engine, table)
+        refused(made.limit(3), "limit, a sample or random")
+        refused(made.mutate(r=ibis.random()), "limit, a sample or random")
     refused(f"duckdb:{path}?table=seen", "Views are not read")
     refused(f"duckdb:{tmp_path}/absent.duckdb", "no DuckDB file")
     with duckdb.connect(str(path)) as con:
@@ -84,6 +114,32 @@ def test_what_cannot_be_read_twice_or_at_all_is_refused(tmp_path: Path) -> None:
     refused(f"duckdb:{path}?table=more", "has the type DATE", dated)
     (tmp_path / "broken.duckdb").write_bytes(b"\0" * 8 + b"DUCK" + b"\0" * 100)
     refused(tmp_path / "broken.duckdb", "cannot be opened as a DuckDB file")
+
+
+def test_an_ibis_table_of_columns_in_memory_stays_there() -> None:
+    table, schema = odd_table(500), odd_schema()
+    rows = rows_of(pytest.importorskip("ibis").memtable(table), schema)
+    assert isinstance(rows, MemoryRows)
+    assert answers(rows, schema) == answers(rows_of(table, schema), schema)
+
+
+def test_layered_tables_say_what_they_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = odd_schema()
+
+    def refused(data: object, word: str) -> None:
+        with pytest.raises(DataError, match=word):
+            open_source(data, schema)
+
+    (tmp_path / "d" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "d" / "_delta_log" / "0.json").write_text("{}")
+    (tmp_path / "i" / "metadata").mkdir(parents=True)
+    file = tmp_path / "i" / "metadata" / "v1.metadata.json"
+    file.write_text("{}")
+    refused(tmp_path / "i", "only its catalog knows")
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    monkeypatch.setitem(sys.modules, "pyiceberg.table", None)
+    refused(tmp_path / "d", r"privet\[delta\]")
+    refused(file, r"privet\[iceberg\]")
 
 
 def test_the_command_line_names_an_engine(

@@ -189,10 +189,15 @@ def opened(address: str) -> PostgresTable:
         )
     known = f"postgresql://{parts.netloc}{parts.path}?{urlencode(asked)}"
     name = ".".join(identifier(unquote(each)) for each in table.split("."))
+    return found(known, name, table)
+
+
+def found(known: str, name: str, table: str) -> PostgresTable:
+    """The table of this quoted name, in the database of an address without a password."""
     con = _connected(known)
     try:
         (encoding,) = con.execute("SHOW server_encoding").fetchone()
-        found = con.execute(ATTRIBUTES, (name,)).fetchall()
+        there = con.execute(ATTRIBUTES, (name,)).fetchall()
     except Exception:
         raise DataError(
             f"there is no table {table!r} in the PostgreSQL database, or it may not be read; check "
@@ -205,7 +210,7 @@ def opened(address: str) -> PostgresTable:
             f"the PostgreSQL database has the encoding {encoding}; only UTF8 is read: export the "
             "table as Parquet"
         )
-    names, types = zip(*found, strict=True) if found else ((), ())
+    names, types = zip(*there, strict=True) if there else ((), ())
     return PostgresTable(known, name, names, types)
 
 

@@ -49,7 +49,7 @@ PORTION, PORTION_OF_TEXT = 1 << 26, 1 << 29
 UNKNOWN = 8  # portions of a table whose size nobody says
 KINDS = (
     "a CSV or Parquet file, a DataFrame (pandas, polars, Spark), a table (pyarrow, Ibis, DuckDB, "
-    "PostgreSQL) or a dict"
+    "PostgreSQL, Delta, Iceberg) or a dict"
 )
 
 
@@ -168,10 +168,10 @@ def _source(data: object, wanted: tuple[str, ...]) -> Source:
 
 
 def _file(path: Path, wanted: tuple[str, ...]) -> Source:
-    from privet.privacy.engines import duck, parquet
+    from privet.privacy.engines import duck, layered, parquet
 
     if path.is_dir():
-        return parquet.folder(path)
+        return layered.folder(path) or parquet.folder(path)
     if not path.exists() and parquet.is_pattern(path):
         return parquet.pattern(path)
     try:
@@ -183,6 +183,8 @@ def _file(path: Path, wanted: tuple[str, ...]) -> Source:
         ) from None
     if not start:
         raise DataError(f"{str(path)!r} is empty; a data file needs at least a header line")
+    if path.name.endswith(layered.METADATA):
+        return layered.version(path)
     if start[8:] == b"DUCK":
         return duck.table(str(path))
     if start[:4] == b"PAR1":
