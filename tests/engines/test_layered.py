@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from privet.errors import DataError
-from privet.privacy.engines.encode import CHANGED, Encoder
-from privet.privacy.engines.source import open_source
+from privet.privacy.engines.encode import Encoder
+from privet.privacy.engines.source import CHANGED, open_source
 from privet.privacy.engines.streamed import StreamedRows
 from privet.schema.model import Schema
 from tests.helpers.odd_table import answers, odd_schema, odd_table

@@ -23,7 +23,7 @@ from privet.privacy.engines.source import UNREADABLE, open_source
 from privet.privacy.engines.streamed import StreamedRows
 from privet.schema.model import Column, Schema
 from tests.golden.cases import repeatable
-from tests.helpers.odd_table import POLICIES, answers, odd_schema, odd_table
+from tests.helpers.odd_table import POLICIES, answers, free_cuts, odd_schema, odd_table
 from tests.helpers.servers import no_postgres, postgres
 
 pytestmark = pytest.mark.skipif(bool(no_postgres()), reason=no_postgres())
@@ -84,6 +84,15 @@ def at(server: str, schema: Schema, table: str = "odd") -> StreamedRows:
 def test_the_server_gives_the_answers_of_memory(server: str, policy: str) -> None:
     schema = odd_schema(policy)
     assert answers(at(server, schema), schema) == answers(in_memory(odd_table(), schema), schema)
+
+
+def test_merged_cuts_are_merged_here(server: str) -> None:
+    schema, inner, query = free_cuts()
+    memory = in_memory(odd_table(), schema)
+    found = query.evaluate(at(server, schema), schema)
+    assert np.array_equal(found, query.evaluate(memory, schema))
+    sample = at(server, schema).cut(inner).sampled(1 << 32)  # of all rows
+    assert np.array_equal(sample.counts(("x",)), memory.cut(inner).counts(("x",)))
 
 
 @pytest.mark.parametrize("most", [1, 3])

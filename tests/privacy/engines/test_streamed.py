@@ -19,9 +19,9 @@ from privet.arrays import Integers
 from privet.errors import DataError
 from privet.networks import network
 from privet.privacy.engines import pick, source, streamed
-from privet.privacy.engines.encode import CHANGED, Encoder, LocalParts
+from privet.privacy.engines.encode import Encoder, LocalParts
 from privet.privacy.engines.memory import MemoryRows
-from privet.privacy.engines.source import open_source
+from privet.privacy.engines.source import CHANGED, open_source
 from privet.privacy.engines.streamed import StreamedRows
 from privet.privacy.engines.work import Columns, Tally, Work, sampled
 from privet.schema.model import Adjacency, Column, Schema

@@ -82,6 +82,12 @@ def person_sql(name: str, kind: str) -> str:
     return f"nullif({text_sql(name)}, '')"
 
 
+def plain_sql(name: str, kind: str) -> str:
+    """A cell as it is, as text; a number with a fraction as the nearest double."""
+    fraction = kind in REAL or kind == "numeric"
+    return f"({_number(name, kind)})::text" if fraction else f"{name}::text"
+
+
 def text_sql(name: str) -> str:
     return f'btrim({name}::text COLLATE "C", {quoted(SPACES)})'
 

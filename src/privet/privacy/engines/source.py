@@ -38,6 +38,10 @@ UNREADABLE = (
     "the data could not be read to its end; check that the file is still there and complete, "
     "and that there is enough memory. The charge for this answer stays"
 )
+CHANGED = (
+    "the data were changed while they were read, so that answers about them do not fit together; "
+    "read a copy that nobody writes to. The charge for this answer stays"
+)
 Block = dict[str, NDArray[Any] | Coded]
 
 BLOCK_ROWS = 100_000
@@ -74,7 +78,8 @@ class Source(Protocol):
         """Opens for a DuckDB what ``attach`` names."""
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
-        """All rows, in parts."""
+        """All rows, in parts; not if they are attached. No vault asks this of a source that counts
+        where it is."""
 
     def refuse(self, schema: Schema) -> None:
         """Refuses, from public facts, what this source cannot do for a schema."""
@@ -101,7 +106,7 @@ class Here:
         return
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
-        raise NotImplementedError("this source is attached, or it is counted where it is")
+        raise NotImplementedError("this source is attached")
 
     def refuse(self, schema: Schema) -> None:
         return
@@ -122,7 +127,7 @@ def open_source(
     """The source of the data, and the position of each column of the schema in its header, but for
     those that are known to be ``absent``."""
     names = tuple(name for name in schema.names if name not in absent)
-    source = _source(data, names)
+    source = source_of(data, names)
     read = names if schema.person is None else (*names, schema.person)
     seen: set[str] = set()
     for name in source.header:
@@ -148,7 +153,8 @@ def open_source(
     return source, {name: positions[name] for name in names}
 
 
-def _source(data: object, wanted: tuple[str, ...]) -> Source:
+def source_of(data: object, wanted: tuple[str, ...] = ()) -> Source:
+    """The table that something is; ``wanted`` helps to read the header of a text file."""
     from privet.privacy.engines import duck, frames, postgres, spark
 
     if isinstance(data, str) and data.startswith(postgres.SCHEMES):
@@ -245,6 +251,13 @@ class CsvFile(Here):
                     f"c{i}": as_texts([row[i] if i < len(row) else None for row in block])
                     for i in positions
                 }
+
+
+def in_blocks(rows: Iterator[Sequence[Any]], positions: Sequence[int]) -> Iterator[Block]:
+    """Rows that come one by one, in blocks of columns of texts."""
+    while block := list(islice(rows, BLOCK_ROWS)):
+        columns = zip(*block, strict=True)
+        yield {f"c{i}": as_texts(cells) for i, cells in zip(positions, columns, strict=True)}
 
 
 def stamps(paths: Sequence[Path]) -> list[tuple[int, int]]:
