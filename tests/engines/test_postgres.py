@@ -19,8 +19,9 @@ from privet.errors import DataError
 from privet.privacy.engines import postgres_rules
 from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.postgres import PostgresParts, PostgresTable
-from privet.privacy.engines.source import UNREADABLE, open_source
+from privet.privacy.engines.source import UNREADABLE, open_source, source_of
 from privet.privacy.engines.streamed import StreamedRows
+from privet.privacy.engines.texts import texts_of
 from privet.schema.model import Column, Schema
 from tests.golden.cases import repeatable
 from tests.helpers.odd_table import POLICIES, answers, free_cuts, odd_schema, odd_table
@@ -287,6 +288,24 @@ def test_the_query_has_no_cast_of_a_text(server: str) -> None:
         casts = set(re.findall(rf'"{name}"::(\w+)', query))
         assert casts == {"text"}
     assert 'COLLATE "C"' in query and "READ COMMITTED" not in query
+
+
+def test_a_draft_and_texts_of_its_cells(server: str) -> None:
+    """The cells that come here are those of memory, as texts."""
+    text = privet.draft(f"{server}&table=odd")
+    assert Schema.from_toml(text).name == "odd" and "the first 100,000 rows" in text
+    found, table = source_of(f"{server}&table=odd"), source_of(odd_table())
+    for name in ("Spelt", "truth", "whole", "real", "cents", "narrow"):
+        both = (texts_of(each, [each.header.index(name)]) for each in (found, table))
+        one, two = (sorted(map(plainly, next(each)[0])) for each in both)
+        assert one == two
+
+
+def plainly(text: str | None) -> str:
+    """Engines write numbers and truth values in their own ways."""
+    with suppress(ValueError):
+        return repr(float(text or ""))
+    return str(text).lower() if str(text).lower() in ("true", "false") else str(text)
 
 
 def test_an_ibis_table_is_counted_by_its_server(server: str) -> None:

@@ -307,6 +307,12 @@ def test_a_view_that_fails_gives_the_constant_message(frame: Any) -> None:
     assert str(caught.value) == UNREADABLE
 
 
+def test_a_draft_of_a_table(session: Any, frame: Any) -> None:
+    frame.createOrReplaceTempView("people")
+    text = privet.draft("spark:people")
+    assert "truth" in Schema.from_toml(text).names and "the first 100,000 rows" in text
+
+
 def test_a_table_by_its_name(session: Any, frame: Any) -> None:
     schema = odd_schema()
     frame.createOrReplaceTempView("people")

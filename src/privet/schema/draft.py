@@ -10,10 +10,13 @@ import gzip
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from privet.errors import DataError
 from privet.files.delimited import records
@@ -59,26 +62,54 @@ class Look:
 def draft(path: str | Path) -> str:
     """A schema for a CSV or Parquet file, as TOML text with comments."""
     path = Path(path)
+    name = Path(path.stem).stem if path.suffix == ".gz" else path.stem
+    return _drafted(_looks(path), name, repr(str(path)))
+
+
+def draft_texts(
+    header: Sequence[str],
+    parts: Iterable[Sequence[Sequence[str | None]]],
+    *,
+    name: str,
+    label: str,
+    note: str = "",
+) -> str:
+    """The same for a table whose cells come as texts, of each column some rows at a time."""
+    import duckdb
+
+    plain = [f"c{i}" for i in range(len(header))]
+    with duckdb.connect() as base:
+        base.execute("SET enable_progress_bar = false; SET pandas_analyze_sample = 0")
+        base.execute(f"CREATE TABLE cells ({', '.join(f'{c} VARCHAR' for c in plain)})")
+        for part in parts:
+            columns = (np.array(texts, dtype=object) for texts in part)
+            base.register("part", dict(zip(plain, columns, strict=True)))
+            base.execute("INSERT INTO cells SELECT * FROM part")
+        looks = {column: _look(base, i) for i, column in enumerate(header)}
+    return _drafted(looks, name, label, note)
+
+
+def _drafted(looks: dict[str, Look], name: str, label: str, note: str = "") -> str:
     columns, unconfirmed, left_out = [], [], []
-    for name, look in _looks(path).items():
-        column = _propose(name, look)
+    for column_name, look in looks.items():
+        column = _propose(column_name, look)
         if isinstance(column, str):
-            left_out.append(f"# left out: {toml_text(name)} ({column}; {READ})")
+            left_out.append(f"# left out: {toml_text(column_name)} ({column}; {READ})")
             continue
         columns.append(column)
         read = ("kind", "bounds" if column.bounds else "levels", "missing")
-        unconfirmed += [f"{name}.{fact}" for fact in read[: 3 if column.missing == "level" else 2]]
+        facts = read[: 3 if column.missing == "level" else 2]
+        unconfirmed += [f"{column_name}.{fact}" for fact in facts]
     if left_out:
         unconfirmed.append(CHOICE)
     if not columns:
         raise DataError(
-            f"{str(path)!r} has no column that varies over numbers or over at most {MOST} texts; "
+            f"{label} has no column that varies over numbers or over at most {MOST} texts; "
             f"write a schema by hand"
         )
-    name = clean_name(Path(path.stem).stem if path.suffix == ".gz" else path.stem)
-    schema = Schema(name=name, columns=tuple(columns), unconfirmed=tuple(unconfirmed))
+    schema = Schema(name=clean_name(name), columns=tuple(columns), unconfirmed=tuple(unconfirmed))
     more = "".join(f"\n{line}\n" for line in left_out)
-    return schema_to_toml(schema, NOTE) + _tiers(schema.names) + more
+    return schema_to_toml(schema, NOTE + note) + _tiers(schema.names) + more
 
 
 def _tiers(names: tuple[str, ...]) -> str:
