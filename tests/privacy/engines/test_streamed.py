@@ -24,9 +24,10 @@ from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.source import CHANGED, open_source
 from privet.privacy.engines.streamed import StreamedRows
 from privet.privacy.engines.work import Columns, Tally, Work, sampled
+from privet.schema.cuts import cut, fine_cuts, free_columns
 from privet.schema.model import Adjacency, Column, Schema
 from tests.golden.cases import repeatable
-from tests.helpers.odd_table import POLICIES, answers, odd_schema, odd_table
+from tests.helpers.odd_table import POLICIES, answers, free_cuts, odd_schema, odd_table
 
 Sets = list[tuple[str, ...]]
 
@@ -80,7 +81,11 @@ class Cut:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("size", [397, 70_000])
-def test_parts_and_their_order_mean_nothing(policy: str, size: int) -> None:
+def test_parts_and_their_order_mean_nothing(
+    policy: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does it into how many blocks a long part is cut."""
+    monkeypatch.setattr("privet.privacy.engines.work.BLOCK_ROWS", 1000)
     schema = odd_schema(policy)
     rows = in_memory(odd_table(), schema)
     parts = Cut(rows, size)
@@ -244,6 +249,18 @@ def test_rows_go_at_once_with_what_they_hold() -> None:
         assert gone() is None
     finally:
         gc.enable()
+
+
+def test_merged_cuts_are_those_of_memory_in_parts(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    schema, inner, query = free_cuts()
+    expected = query.query.evaluate(in_memory(odd_table(), inner), inner)
+    fine = cut(schema, fine_cuts(free_columns(schema)))
+    parquet.write_table(odd_table(), tmp_path / "t.parquet")
+    for data in (odd_table(), tmp_path / "t.parquet"):
+        stream = StreamedRows(fine, in_parts(data, fine)).cut(schema)
+        assert np.array_equal(query.evaluate(stream, schema), expected)
+        assert np.array_equal(query.evaluate(in_memory(data, schema), schema), expected)
 
 
 def test_rows_do_not_leave() -> None:
