@@ -26,9 +26,9 @@ def cell_sql(column: Column, name: str, kind: str) -> str:
         return _number(name, kind)
     found = spellings(column.levels)
     if kind in TEXT:
-        return _case(
-            text_sql(name), {quoted(t): code for t, code in found.items() if "\0" not in t}
-        )
+        texts = {quoted(t): code for t, code in found.items() if "\0" not in t}
+        # trimming costs more than matching, so only what does not match is trimmed
+        return _case(f'{name}::text COLLATE "C"', texts, _case(text_sql(name), texts))
     if kind == "boolean":
         truths = {"true": found.get("true"), "false": found.get("false")}
         return _case(name, {t: code for t, code in truths.items() if code is not None})
