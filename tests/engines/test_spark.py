@@ -96,6 +96,15 @@ def test_workers_count_the_same_rows_of_each_person(frame: Any) -> None:
     assert answers(at(frame, schema), schema) == answers(in_memory(odd_table(), schema), schema)
 
 
+def test_a_row_less_moves_its_own_cells_only(session: Any) -> None:
+    schema, table = odd_schema(), odd_table(200)
+    sets = [(name,) for name in schema.names]
+    both = (session.createDataFrame(each) for each in (table, table[1:]))
+    before, after = (at(each, schema).table_batch(sets) for each in both)
+    moved = [(one - two).tolist() for one, two in zip(before, after, strict=True)]
+    assert all(sorted(each)[-1] == sum(each) == 1 and min(each) == 0 for each in moved)
+
+
 def test_people_who_are_spread_over_partitions_would_be_seen(
     frame: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
