@@ -60,8 +60,14 @@ def spent(roots):
     return sum(int(ticks) for each in fields for ticks in each[11:15]) / os.sysconf("SC_CLK_TCK")
 
 def peak(roots):
-    lines = [Path(f"/proc/{pid}/status").read_text() for pid in processes(roots)]
-    return sum(int(each.partition("VmHWM:")[2].split()[0]) for each in lines) / 1024
+    kilobytes = 0
+    for pid in processes(roots):
+        try:
+            said = Path(f"/proc/{pid}/status").read_text().partition("VmHWM:")[2]
+        except OSError:  # it has gone meanwhile
+            continue
+        kilobytes += int(said.split()[0]) if said else 0
+    return kilobytes / 1024
 
 def one_pass():
     rows = Encoder(schema=schema, positions=positions).rows(source)
