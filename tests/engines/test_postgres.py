@@ -21,7 +21,7 @@ from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.postgres import PostgresParts, PostgresTable
 from privet.privacy.engines.source import UNREADABLE, open_source, source_of
 from privet.privacy.engines.streamed import StreamedRows
-from privet.privacy.engines.texts import texts_of
+from privet.privacy.engines.texts import text_parts
 from privet.schema.model import Column, Schema
 from tests.golden.cases import repeatable
 from tests.helpers.odd_table import POLICIES, answers, free_cuts, odd_schema, odd_table
@@ -296,7 +296,7 @@ def test_a_draft_and_texts_of_its_cells(server: str) -> None:
     assert Schema.from_toml(text).name == "odd" and "the first 100,000 rows" in text
     found, table = source_of(f"{server}&table=odd"), source_of(odd_table())
     for name in ("Spelt", "truth", "whole", "real", "cents", "narrow"):
-        both = (texts_of(each, [each.header.index(name)]) for each in (found, table))
+        both = (text_parts(each, [each.header.index(name)]) for each in (found, table))
         one, two = (sorted(map(plainly, next(each)[0])) for each in both)
         assert one == two
 

@@ -24,7 +24,7 @@ from privet.local.collector.counts import LeftOut
 from privet.local.device.protocol import Protocol
 from privet.privacy.engines.layered import METADATA
 from privet.privacy.engines.source import source_of
-from privet.privacy.engines.texts import texts_of
+from privet.privacy.engines.texts import text_parts
 from privet.schema.model import did_you_mean
 
 MIXED = 0.01  # share of reports by another protocol above which it is no accident
@@ -139,7 +139,7 @@ def _elsewhere(con: Any, reports: object) -> _Source:
 
     def parts() -> Iterator[Mapping[str, NDArray[Any]]]:
         nr = 0
-        for texts in texts_of(found, read):
+        for texts in text_parts(found, read):
             columns = {f"c{i}": np.array(each, dtype=object) for i, each in enumerate(texts)}
             yield {**columns, "nr": nr + np.arange(len(texts[0]))}
             nr += len(texts[0])

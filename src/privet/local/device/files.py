@@ -25,7 +25,7 @@ from privet.local.device.protocol import RESERVED, Protocol
 from privet.local.device.randomizer import Randomizer, named
 from privet.local.device.shuffle import Columns, shuffled
 from privet.privacy.engines.source import CsvFile, Source, open_source
-from privet.privacy.engines.texts import texts_of
+from privet.privacy.engines.texts import text_parts
 from privet.schema.model import did_you_mean
 
 PROTOCOL_FILE = "protocol.json"
@@ -126,7 +126,7 @@ def _blocks(
     randomizer: Randomizer, source: Source, positions: list[int], person: int | None
 ) -> Iterator[Columns]:
     wanted = positions if person is None else [*positions, person]
-    for texts in texts_of(source, wanted):
+    for texts in text_parts(source, wanted):
         made = {"protocol": _objects([randomizer.protocol.id] * len(texts[0]))}
         people = None
         if person is not None:

@@ -20,7 +20,7 @@ UNREADABLE = (
 )
 
 
-def texts_of(source: Source, positions: Sequence[int]) -> Iterator[Texts]:
+def text_parts(source: Source, positions: Sequence[int]) -> Iterator[Texts]:
     """All rows, once."""
     try:
         if source.attach() is None:
@@ -35,7 +35,7 @@ def texts_of(source: Source, positions: Sequence[int]) -> Iterator[Texts]:
 
 def first_texts(source: Source, positions: Sequence[int], most: int) -> Iterator[Texts]:
     """No more rows than these, and no more are read than must be."""
-    for part in texts_of(source, positions):
+    for part in text_parts(source, positions):
         yield [texts[:most] for texts in part]
         most -= len(part[0])
         if most <= 0:
