@@ -18,7 +18,13 @@ def opened(data: Any) -> Source:
     import ibis
     from ibis.expr import operations
 
-    backend, operation = ibis.get_backend(data), data.op()
+    try:
+        backend, operation = ibis.get_backend(data), data.op()
+    except Exception:
+        raise DataError(
+            "the engine of the Ibis table cannot be used; check that its package is installed and "
+            "known to this release of Ibis, and that the table belongs to an engine"
+        ) from None
     if operation.find((operations.Limit, operations.Sample, operations.Impure)):
         raise DataError(
             "the Ibis table has a limit, a sample or random numbers in it, so that it may have "
