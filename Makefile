@@ -68,7 +68,8 @@ bench: $(VENV)/.installed-test
 # As root: apt-get install postgresql openjdk-17-jre-headless. What is not there is skipped, and said.
 $(ENGINES)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(ENGINES)
-	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test,postgres,spark]'
+	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test,postgres,spark,delta,iceberg]' \
+		'pyiceberg[sql-sqlite]'
 	touch $@
 
 test-engines: $(ENGINES)/.installed

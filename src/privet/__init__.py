@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from privet.results.certificate import Certificate
     from privet.results.discovery import Discovery
     from privet.schema.column import Column
-    from privet.schema.draft import draft
     from privet.schema.model import Adjacency, Schema
+    from privet.trust.owner import draft
 
     __version__: str
 
@@ -81,7 +81,7 @@ _HOME = {
     "combine": "api.combine:combine",
     "compare": "graph.metrics:compare",
     "discover": "api.discover:discover",
-    "draft": "schema.draft:draft",
+    "draft": "trust.owner:draft",
     "load_graph": "graph.formats.files:load",
     "orient": "api.orient:orient",
     "plan": "methods.plan:plan",

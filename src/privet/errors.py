@@ -9,6 +9,7 @@ and --epsilon 1 in the shell. Where they differ otherwise, both are written: ``�
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 _NAMED = re.compile("⟦([^⟦⟧]*)⟧")
@@ -100,10 +101,10 @@ def expect(
     value: Any, kinds: type | tuple[type, ...], name: str, fix: str, error: type[PrivetError]
 ) -> None:
     """Refuse a value of another kind, before something stumbles over it. No truth is a number, and
-    a text is one that a file can be named by."""
+    where a path is taken, a text is one that a file can be named by."""
     known = kinds if isinstance(kinds, tuple) else (kinds,)
     fits = isinstance(value, known) and (bool in known or not isinstance(value, bool))
-    if not fits or (isinstance(value, str) and _UNNAMEABLE.search(value)):
+    if not fits or (Path in known and isinstance(value, str) and _UNNAMEABLE.search(value)):
         kind = type(value).__name__
         raise error(f"⟦{name}⟧ is {_short(value)} (of type {kind}); {fix}")
 

@@ -23,7 +23,8 @@ from privet.errors import (
     SchemaError,
 )
 from privet.methods import catalogue
-from privet.privacy.ledger.book import Ledger, Run
+from privet.privacy.ledger.book import Ledger
+from privet.privacy.ledger.run import Run
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.tables import Components
 from privet.results import saved as evidence_file

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import privet
+from privet.api.verify import new_key
 from privet.errors import PrivetError
 
 WRONG: tuple[Any, ...] = (
@@ -64,6 +65,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         privet.plan_sites,
         {"schema": SCHEMA, "rows": 100, "epsilon": 1, "delta": 1e-6, "sites": 3},
     ),
+    "verify": (privet.verify, {"folder": "out", "ledger": None, "key": None}),
+    "sign": (privet.sign, {"folder": "out", "key": "keys"}),
     "compare": (privet.compare, {"truth": GRAPH, "found": GRAPH}),
     "draft": (privet.draft, {"data": TABLE, "name": "clinic"}),
     "load_graph": (privet.load_graph, {"path": "graph.json", "nodes": ()}),
@@ -178,6 +181,8 @@ def test_wrong_arguments_are_refused_by_name(
     monkeypatch.setenv("PRIVET_LEDGER", str(tmp_path / "ledger.sqlite"))
     (tmp_path / "schema.toml").write_text(SCHEMA.to_toml())
     privet.save_graph(GRAPH, "graph.json")
+    FOUND.save("out")
+    new_key("mine", "keys")
     call, good = CALLS[name]
     call(**good) if name != "Schema.from_toml" else None
     bad = []

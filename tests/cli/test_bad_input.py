@@ -234,7 +234,7 @@ CASES: dict[str, tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = {
         ("plan", "schema.toml", "--epsilon", "-2", "--rows", "9"),
         ("-2.0", "above 0"),
     ),
-    "compare with nothing": ({}, ("compare", "a.json", "b.json"), ("a.json", "check the path")),
+    "compare with nothing": ({}, ("compare", "a.json", "b.json"), ("b.json", "check the path")),
     "compare with no graph": (
         {"a.json": "[]"},
         ("compare", "a.json", "a.json"),

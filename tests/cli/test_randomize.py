@@ -214,9 +214,6 @@ def test_refusals_write_nothing(
 
 
 def test_files_that_are_not_answers(home: Path, run: Run) -> None:
-    run("randomize", "data.csv", *WORDS, "--output", "r.parquet", "--protocol", "component-wise")
-    made = run("randomize", "r.parquet", *WORDS, "--output", "s.csv", "--force")
-    assert made.code == 2 and "as CSV" in made.err
     assert run("randomize", "none.csv", *WORDS, "--output", "s.csv", "--force").code == 2
     assert "ends in" in run("randomize", "data.csv", *WORDS, "--output", "s.txt").err
     (home / "protocol.json").write_text("{}")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 import pytest
@@ -18,12 +19,13 @@ from privet.errors import DataError
 from privet.privacy.engines import postgres_rules
 from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.postgres import PostgresParts, PostgresTable
-from privet.privacy.engines.source import UNREADABLE, open_source
+from privet.privacy.engines.source import UNREADABLE, open_source, source_of
 from privet.privacy.engines.streamed import StreamedRows
+from privet.privacy.engines.texts import text_parts
 from privet.schema.column import Column
 from privet.schema.model import Schema
 from tests.golden.cases import repeatable
-from tests.helpers.odd_table import POLICIES, answers, odd_schema, odd_table
+from tests.helpers.odd_table import POLICIES, answers, free_cuts, odd_schema, odd_table
 from tests.helpers.servers import no_postgres, postgres
 
 pytestmark = pytest.mark.skipif(bool(no_postgres()), reason=no_postgres())
@@ -84,6 +86,15 @@ def at(server: str, schema: Schema, table: str = "odd") -> StreamedRows:
 def test_the_server_gives_the_answers_of_memory(server: str, policy: str) -> None:
     schema = odd_schema(policy)
     assert answers(at(server, schema), schema) == answers(in_memory(odd_table(), schema), schema)
+
+
+def test_merged_cuts_are_merged_here(server: str) -> None:
+    schema, inner, query = free_cuts()
+    memory = in_memory(odd_table(), inner)  # which has declared these cuts
+    found = query.evaluate(at(server, schema), schema)
+    assert np.array_equal(found, query.query.evaluate(memory, inner))
+    sample = at(server, schema).cut(inner).sampled(1 << 32)  # of all rows
+    assert np.array_equal(sample.counts(("x",)), memory.counts(("x",)))
 
 
 @pytest.mark.parametrize("most", [1, 3])
@@ -278,6 +289,38 @@ def test_the_query_has_no_cast_of_a_text(server: str) -> None:
         casts = set(re.findall(rf'"{name}"::(\w+)', query))
         assert casts == {"text"}
     assert 'COLLATE "C"' in query and "READ COMMITTED" not in query
+
+
+def test_a_draft_and_texts_of_its_cells(server: str) -> None:
+    """The cells that come here are those of memory, as texts."""
+    made = privet.draft(f"{server}&table=odd")
+    assert made.name == "odd" and "the first 100,000 rows" in made.to_toml()
+    found, table = source_of(f"{server}&table=odd"), source_of(odd_table())
+    for name in ("Spelt", "truth", "whole", "real", "cents", "narrow"):
+        both = (text_parts(each, [each.header.index(name)]) for each in (found, table))
+        one, two = (sorted(map(plainly, next(each)[0])) for each in both)
+        assert one == two
+
+
+def plainly(text: str | None) -> str:
+    """Engines write numbers and truth values in their own ways."""
+    with suppress(ValueError):
+        return repr(float(text or ""))
+    return str(text).lower() if str(text).lower() in ("true", "false") else str(text)
+
+
+def test_an_ibis_table_is_counted_by_its_server(server: str) -> None:
+    ibis = pytest.importorskip("ibis")
+    schema, asked = odd_schema(), dict(parse_qsl(urlsplit(server).query))
+    made = ibis.postgres.connect(
+        host=asked["host"], port=int(asked["port"]), user=asked["user"], database="postgres"
+    ).table("odd")
+    source, positions = open_source(made, schema)
+    assert isinstance(source, PostgresTable)
+    rows = Encoder(schema=schema, positions=positions).rows(source)
+    assert answers(rows, schema) == answers(in_memory(odd_table(), schema), schema)
+    with pytest.raises(DataError, match="make it a table or a view"):
+        open_source(made.filter(made.truth), schema)
 
 
 @pytest.mark.parametrize("method", ["interaction-pc"])

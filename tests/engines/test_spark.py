@@ -14,16 +14,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import privet
 from privet.errors import DataError
 from privet.privacy.engines import spark
 from privet.privacy.engines.encode import Encoder
-from privet.privacy.engines.source import UNREADABLE, open_source
+from privet.privacy.engines.source import CHANGED, UNREADABLE, open_source
 from privet.privacy.engines.streamed import StreamedRows
+from privet.schema.column import Column
 from privet.schema.model import Schema
 from tests.golden.cases import repeatable
-from tests.helpers.odd_table import POLICIES, answers, odd_schema, odd_table
+from tests.helpers.odd_table import POLICIES, answers, free_cuts, odd_schema, odd_table
 
 
 def missing() -> str:
@@ -94,6 +97,15 @@ def test_workers_count_the_same_rows_of_each_person(frame: Any) -> None:
     assert answers(at(frame, schema), schema) == answers(in_memory(odd_table(), schema), schema)
 
 
+def test_a_row_less_moves_its_own_cells_only(session: Any) -> None:
+    schema, table = odd_schema(), odd_table(200)
+    sets = [(name,) for name in schema.names]
+    both = (session.createDataFrame(each) for each in (table, table[1:]))
+    before, after = (at(each, schema).table_batch(sets) for each in both)
+    moved = [(one - two).tolist() for one, two in zip(before, after, strict=True)]
+    assert all(sorted(each)[-1] == sum(each) == 1 and min(each) == 0 for each in moved)
+
+
 def test_people_who_are_spread_over_partitions_would_be_seen(
     frame: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,6 +142,129 @@ def test_a_task_that_runs_twice_counts_once(frame: Any, monkeypatch: pytest.Monk
     monkeypatch.setattr(spark.SparkParts, "_run", run)
     found = at(frame, schema).table_batch([("text", "x"), ("truth",)])
     assert all(np.array_equal(one, two) for one, two in zip(found, expected, strict=True)) and heard
+
+
+def test_an_accumulator_would_count_twice(
+    session: Any, frame: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A planted fault: workers add to a counter on the side, which Spark keeps for each time that
+    a task is run."""
+    schema = odd_schema()
+    expected = in_memory(odd_table(), schema).counts(("truth",))
+    counter = session.sparkContext.accumulator(0)
+
+    def fold(self: Any, work: Any) -> Any:
+        names = self._names(work.columns)
+        job = partial(counting, counter=counter, encoder=self.encoder, names=names, work=work)
+        made = self._chosen(names).mapInArrow(job, "part binary")
+        made.repartition(2, "part").collect(), made.count()
+        return [np.full(each.size, counter.value) for each in work.start()]
+
+    assert np.array_equal(at(frame, schema).counts(("truth",)), expected)
+    monkeypatch.setattr(spark.SparkParts, "fold", fold)
+    assert at(frame, schema).counts(("truth",)).max() > expected.sum()
+
+
+def counting(batches: Iterator[Any], counter: Any, **job: Any) -> Iterator[Any]:
+    kept = list(batches)
+    counter.add(sum(batch.num_rows for batch in kept))
+    yield from spark._answers(iter(kept), **job)
+
+
+def test_merged_cuts_are_merged_where_the_rows_are(frame: Any) -> None:
+    schema, inner, query = free_cuts()
+    memory = in_memory(odd_table(), inner)  # which has declared these cuts
+    found = query.evaluate(at(frame, schema), schema)
+    assert np.array_equal(found, query.query.evaluate(memory, inner))
+    sample = at(frame, schema).cut(inner).sampled(1 << 32)  # of all rows
+    assert np.array_equal(sample.counts(("x",)), memory.counts(("x",)))
+
+
+def changing(places: Iterator[Any]) -> Iterator[Any]:
+    """Rows that are others each time, though Spark does not know."""
+    for _ in range(50):
+        yield (bool(os.urandom(1)[0] & 1),)
+
+
+def test_all_passes_see_one_table(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That two draws of 100 truth values are the same has a probability below 10^-29."""
+    schema = replace(odd_schema(), columns=odd_schema().columns[2:3])
+    made = session.sparkContext.parallelize([0, 1], 2).mapPartitions(changing)
+    source, positions = open_source(made.toDF("truth boolean"), schema)
+    for snapshot in (True, False):
+        if not snapshot:  # a planted fault
+            fault = property(lambda parts: parts.source.data)
+            monkeypatch.setattr(spark.SparkParts, "_snapshot", fault)
+        parts = source.parts(Encoder(schema=schema, positions=positions))
+        one, two = (codes_of(parts) for _ in range(2))
+        assert len(one) == 100 and (one == two) == snapshot
+
+
+def codes_of(parts: Any) -> list[int]:
+    return [int(code) for part in parts.read(("truth",), False) for code in part["truth"]]
+
+
+@pytest.mark.parametrize("change", ["steady", "files", "join"])
+def test_what_makes_the_same_rows_each_time_is_read_again(
+    frame: Any, change: str, tmp_path: Path
+) -> None:
+    schema = odd_schema()
+    frame.write.parquet(str(tmp_path / "t"))
+    again = frame.sparkSession.read.parquet(str(tmp_path / "t")).where("unused IN ('a', 'b')")
+    if change == "join":
+        again = again.join(again.select("unused").distinct(), "unused")
+    rows = at(again, schema)
+    before = rows.counts(("truth",)).sum()
+    if change == "files":
+        for file in (tmp_path / "t").glob("*.parquet"):
+            os.utime(file, ns=(1, 1))
+        with pytest.raises(DataError) as caught:
+            rows.counts(schema.names[:6])
+        assert str(caught.value) == CHANGED
+        return
+    if change == "join":  # kept by the cluster
+        for file in (tmp_path / "t").glob("*.parquet"):
+            file.unlink()
+    assert rows.counts(schema.names[:6]).sum() == before == 3000
+
+
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.lists(
+        st.tuples(
+            st.one_of(st.none(), st.text(st.characters(codec="utf-8"), max_size=6)),
+            st.one_of(st.floats(), st.none()),
+            st.integers(-(2**63), 2**63 - 1),
+            st.decimals(-(10**6), 10**6, places=4),
+        ),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_no_cell_is_an_error_or_reads_otherwise(session: Any, rows: list[tuple[Any, ...]]) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    kinds = [pyarrow.string(), pyarrow.float64(), pyarrow.int64(), pyarrow.decimal128(12, 4)]
+    cells = [pyarrow.array(c, kind) for c, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
+    table = pyarrow.table(dict(zip("txwd", cells, strict=True)))
+    frame = session.createDataFrame(table)
+    for levels in (True, False):
+        schema = Schema(
+            name="t",
+            columns=tuple(
+                Column(name=name, kind="categorical", levels=("0", "1.5", "a"), missing="level")
+                if levels or name == "t"
+                else Column(
+                    name=name, kind="numeric", bounds=(-9, 9), cuts=(-1, 1), missing="level"
+                )
+                for name in "txwd"
+            ),
+        )
+        sets = [(name,) for name in "txwd"]
+        found, expected = at(frame, schema), in_memory(table, schema)
+        for one, two in zip(found.table_batch(sets), expected.table_batch(sets), strict=True):
+            assert one.tolist() == two.tolist()
 
 
 def test_a_collation_that_overlooks_case_changes_nothing(session: Any, frame: Any) -> None:
@@ -182,6 +317,12 @@ def test_a_view_that_fails_gives_the_constant_message(frame: Any) -> None:
     assert str(caught.value) == UNREADABLE
 
 
+def test_a_draft_of_a_table(session: Any, frame: Any) -> None:
+    frame.createOrReplaceTempView("people")
+    made = privet.draft("spark:people")
+    assert "truth" in made.names and "the first 100,000 rows" in made.to_toml()
+
+
 def test_a_table_by_its_name(session: Any, frame: Any) -> None:
     schema = odd_schema()
     frame.createOrReplaceTempView("people")
@@ -190,6 +331,15 @@ def test_a_table_by_its_name(session: Any, frame: Any) -> None:
     for address in ("spark:absent", "spark:"):
         with pytest.raises(DataError, match="spark:"):
             open_source(address, schema)
+
+
+def test_an_ibis_table_is_counted_by_its_workers(session: Any, frame: Any) -> None:
+    ibis = pytest.importorskip("ibis")
+    frame.createOrReplaceTempView("people")
+    schema = odd_schema()
+    made = ibis.pyspark.connect(session).table("people")
+    rows = at(made.filter(made.unused.isin(["a", "b"])), schema)
+    assert answers(rows, schema) == answers(in_memory(odd_table(), schema), schema)
 
 
 def test_a_whole_run_is_the_same(frame: Any) -> None:

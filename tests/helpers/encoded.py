@@ -9,7 +9,8 @@ import numpy as np
 
 from privet.graph.knowledge import Knowledge
 from privet.privacy.engines.memory import MemoryRows
-from privet.privacy.ledger.book import Ledger, Run
+from privet.privacy.ledger.book import Ledger
+from privet.privacy.ledger.run import Run
 from privet.privacy.vault import Vault
 from privet.schema.column import Column
 from privet.schema.model import Schema

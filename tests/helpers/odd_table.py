@@ -4,6 +4,7 @@ every kind: each engine must give the same whole numbers."""
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
@@ -15,6 +16,7 @@ import pytest
 from privet.arrays import Integers
 from privet.privacy.queries.base import Query
 from privet.privacy.queries.box_moments import BoxMoments
+from privet.privacy.queries.cut import Cut
 from privet.privacy.queries.dependence import Dependence, Removals
 from privet.privacy.queries.gradient import FINE, Gradient
 from privet.privacy.queries.moments import Locations, Moments
@@ -115,6 +117,20 @@ def odd_schema(policy: str = "level", **more: Any) -> Schema:
         number("flag", 0.5),
     )
     return Schema(name="odd", columns=columns, **more)
+
+
+def free_cuts() -> tuple[Schema, Schema, Cut]:
+    """A schema that leaves two columns free, the same with other cuts, and a question that names
+    these: it is answered from merged fine bins."""
+    free = tuple(
+        Column(name=name, kind="numeric", bounds=(-3, 10), missing="level")
+        for name in ("x", "price")
+    )
+    schema = replace(odd_schema(), columns=(*odd_schema().columns[:3], *free))
+    tables = Tables((("x", "price"), ("text", "x"), ("price", "truth")))
+    query = Cut((("x", (50, 61, 62, 130)), ("price", (59, 255))), tables)
+    query.check(schema)
+    return schema, query.schema(schema), query
 
 
 def odd_table(rows: int = 3000, seed: int = 20261116) -> Any:

@@ -24,7 +24,7 @@ from privet.pairs.options import Choices
 from privet.pairs.ways.additive_noise import _deviation
 from privet.pairs.ways.row_scores import PairScores
 from privet.privacy.engines.encode import Encoder
-from privet.privacy.ledger.book import Run
+from privet.privacy.ledger.run import Run
 from privet.privacy.queries.additive_noise import Anm
 from privet.privacy.queries.pairs import LossDifference, PairTable
 from privet.results.saved import to_json

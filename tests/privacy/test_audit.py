@@ -26,8 +26,9 @@ from privet.methods.options import Settings
 from privet.methods.sources import tables
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.ledger import conversion
-from privet.privacy.ledger.book import Ledger, Run
+from privet.privacy.ledger.book import Ledger
 from privet.privacy.ledger.conversion import rho_for
+from privet.privacy.ledger.run import Run
 from privet.privacy.mechanisms import Gaussian, Laplace, Select
 from privet.privacy.queries.base import Release, Rows
 from privet.privacy.vault import Vault

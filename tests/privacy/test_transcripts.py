@@ -21,8 +21,9 @@ from privet.methods.options import Settings
 from privet.methods.sources import tables
 from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.memory import MemoryRows
-from privet.privacy.ledger.book import Ledger, Run
+from privet.privacy.ledger.book import Ledger
 from privet.privacy.ledger.conversion import Currency
+from privet.privacy.ledger.run import Run
 from privet.privacy.mechanisms import Exact, Gaussian, Laplace
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.tables import Components

@@ -22,7 +22,8 @@ from privet.privacy.engines import memory, work
 from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.source import UNREADABLE
-from privet.privacy.ledger.book import Ledger, Run
+from privet.privacy.ledger.book import Ledger
+from privet.privacy.ledger.run import Run
 from privet.privacy.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
 from privet.privacy.queries.base import Query
 from privet.privacy.queries.tables import Tables

@@ -22,7 +22,8 @@ import privet
 from privet.errors import BudgetError, MethodError, SchemaError
 from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.memory import MemoryRows
-from privet.privacy.ledger.book import Ledger, Run
+from privet.privacy.ledger.book import Ledger
+from privet.privacy.ledger.run import Run
 from privet.privacy.mechanisms import Laplace
 from privet.privacy.queries.tables import Tables
 from privet.privacy.vault import Vault

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from privet.errors import PrivetError
+from privet.errors import EvidenceError, PrivetError, expect
 from privet.privacy.together.keys import load_public, load_secret
 from privet.results import saved, seal
 from privet.results.seal import Signature
@@ -42,7 +42,14 @@ def verify(
     Its files must be as they were sealed, evidence, certificate and graph must speak of one run,
     and with a ``ledger`` that must have the charges. ``key`` is the public.json of whoever is said
     to have promised: then the seal must be signed by it.
+
+    >>> files = found.save("verified")
+    >>> privet.verify("verified").good
+    True
     """
+    expect(folder, (str, Path), "folder", "name the folder of results", EvidenceError)
+    if key is not None:
+        expect(key, (str, Path), "key", "name a public.json", EvidenceError)
     place = Path(folder)
     files, by = seal.read(place)
     faults = seal.changes(place, files) + _parts(place)
@@ -66,7 +73,17 @@ def _verdict(faults: list[str], by: Signature | None, checked: bool, ledger: boo
 
 
 def sign(folder: str | Path, key: str | Path) -> None:
-    """Sign a folder of results with the secret keys in the folder ``key``."""
+    """Sign a folder of results with the secret keys in the folder ``key``.
+
+    >>> from privet.api.verify import new_key
+    >>> public = new_key("hospital-a", "our-key")
+    >>> files = found.save("signed")
+    >>> privet.sign("signed", "our-key")
+    >>> privet.verify("signed", key=public).signer
+    'hospital-a'
+    """
+    expect(folder, (str, Path), "folder", "name the folder of results", EvidenceError)
+    expect(key, (str, Path), "key", "name the folder of a key", EvidenceError)
     seal.sign(Path(folder), load_secret(Path(key)))
 
 

@@ -45,7 +45,8 @@ class Edge:
 
     def __post_init__(self) -> None:
         for name in (self.source, self.target):
-            expect(name, str, "a node of an edge", "give the names of two nodes", GraphError)
+            if not isinstance(name, str):
+                raise GraphError(f"a node of an edge is {name!r}; give the names of two nodes")
         if not isinstance(self.mark, str) or self.mark not in MARKS:
             raise GraphError(
                 f"the edge between {self.source!r} and {self.target!r} has mark {self.mark!r}; "

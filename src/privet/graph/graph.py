@@ -333,7 +333,8 @@ def _texts(names: Any, what: str) -> tuple[str, ...]:
     """Several names."""
     expect(names, Sequence, what, "give a list of names", GraphError)
     for name in names:
-        expect(name, str, f"a name in {what}", "give texts", GraphError)
+        if not isinstance(name, str):
+            raise GraphError(f"node name {name!r} is not allowed; {what} takes texts")
     return tuple(names)
 
 

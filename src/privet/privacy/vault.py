@@ -19,7 +19,7 @@ from privet.arrays import Integers
 from privet.errors import BudgetError, DataError, MethodError, SchemaError
 from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.source import UNREADABLE, open_source
-from privet.privacy.ledger.book import Claim, Run
+from privet.privacy.ledger.run import Claim, Run
 from privet.privacy.mechanisms import (
     AboveThreshold,
     Exact,

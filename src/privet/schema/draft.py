@@ -10,12 +10,14 @@ import gzip
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from privet.errors import DataError
 from privet.files.delimited import records
@@ -45,42 +47,59 @@ class Look:
 
 def draft(data: Any, name: str | None = None) -> Schema:
     """A proposal of a schema for a frame (pandas, polars, Arrow), a dict of columns, or a CSV or
-    Parquet file, to be corrected by somebody who knows what is public.
+    Parquet file, to be corrected by somebody who knows what is public."""
+    label = repr(str(data)) if is_path(data) else f"the {type(data).__name__}"
+    unnamed = name is None and not is_path(data)
+    remarks = ["the name was not given: give the data set one of its own"] if unnamed else []
+    return _drafted(_looks(data), default_name(data) if name is None else name, label, remarks)
 
-    It looks at the rows without paying from any privacy budget. What it reads may tell something
-    about the people in the data: all of it is listed in ``unconfirmed``, marked in ``to_toml()``,
-    and stands on the certificate until it is confirmed or replaced. A frame has no name; give the
-    data set one, since its budget is kept under it.
 
-    >>> privet.draft({"sex": ["f", "m", "f"]}, name="clinic")  # doctest: +ELLIPSIS
-    Schema 'clinic': 1 columns (1 categorical), add-remove, 1 row(s) per person
-      DRAFT: 2 facts were read from the data, which no privacy budget has paid for. ...
-    """
-    columns, unconfirmed, remarks = [], [], []
-    if name is None and not is_path(data):
-        remarks.append("the name was not given: give the data set one of its own")
-    for column_name, look in _looks(data).items():
+def draft_texts(
+    header: Sequence[str],
+    parts: Iterable[Sequence[Sequence[str | None]]],
+    *,
+    name: str,
+    label: str,
+    remarks: Sequence[str] = (),
+) -> Schema:
+    """The same for a table whose cells come as texts, of each column some rows at a time."""
+    import duckdb
+
+    plain = [f"c{i}" for i in range(len(header))]
+    with duckdb.connect() as base:
+        base.execute("SET enable_progress_bar = false; SET pandas_analyze_sample = 0")
+        base.execute(f"CREATE TABLE cells ({', '.join(f'{c} VARCHAR' for c in plain)})")
+        for part in parts:
+            columns = (np.array(texts, dtype=object) for texts in part)
+            base.register("part", dict(zip(plain, columns, strict=True)))
+            base.execute("INSERT INTO cells SELECT * FROM part")
+        looks = {column: _look(base, i) for i, column in enumerate(header)}
+    return _drafted(looks, name, label, remarks)
+
+
+def _drafted(looks: dict[str, Look], name: str, label: str, remarks: Sequence[str]) -> Schema:
+    columns, unconfirmed, left_out = [], [], []
+    for column_name, look in looks.items():
         column = _propose(column_name, look)
         if isinstance(column, str):
-            remarks.append(f"left out: {toml_text(column_name)} ({column}; {READ})")
+            left_out.append(f"left out: {toml_text(column_name)} ({column}; {READ})")
             continue
         columns.append(column)
         read = ("kind", "bounds" if column.bounds else "levels", "missing")
         facts = read[: 3 if column.missing == "level" else 2]
         unconfirmed += [f"{column_name}.{fact}" for fact in facts]
-    if any(READ in remark for remark in remarks):
+    if left_out:
         unconfirmed.append(CHOICE)
     if not columns:
-        label = repr(str(data)) if is_path(data) else f"the {type(data).__name__}"
         raise DataError(
             f"{label} has no column that varies over numbers or over at most {MOST} texts; "
             f"write a schema by hand"
         )
     return Schema(
-        name=default_name(data) if name is None else name,
+        name=name,
         columns=tuple(columns),
         unconfirmed=tuple(unconfirmed),
-        remarks=tuple(remarks),
+        remarks=(*remarks, *left_out),
     )
 
 

@@ -16,6 +16,13 @@ def is_path(data: object) -> bool:
     return isinstance(data, str | Path)
 
 
+def is_frame(data: object) -> bool:
+    """Whether the cells are in memory: pandas, polars, Arrow, or a dict of columns."""
+    if isinstance(data, Mapping) or hasattr(data, "iloc") or hasattr(data, "get_columns"):
+        return True
+    return hasattr(data, "column_names") and hasattr(data, "column")
+
+
 def header_of(data: Any) -> tuple[str, ...]:
     """The names of the columns; no cell is looked at."""
     if isinstance(data, Mapping):

@@ -10,8 +10,8 @@ from math import ceil, isqrt, sqrt
 from typing import Any
 
 from privet.errors import BudgetError
-from privet.privacy.ledger.book import Run
 from privet.privacy.ledger.conversion import OF_PURE
+from privet.privacy.ledger.run import Run
 from privet.privacy.mechanisms import AboveThreshold, Exact, Gaussian, Laplace, Select
 from privet.privacy.queries.base import Conditional, Query, Release
 from privet.privacy.queries.cut import Cut

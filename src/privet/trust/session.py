@@ -12,9 +12,10 @@ from types import TracebackType
 from typing import Self
 
 from privet.errors import NOTE, LedgerError, expect
-from privet.privacy.ledger.book import Ledger, Run
+from privet.privacy.ledger.book import Ledger
 from privet.privacy.ledger.conversion import Accounting, Number
 from privet.privacy.ledger.kept import keep, kept
+from privet.privacy.ledger.run import Run
 from privet.schema.model import Schema
 from privet.trust import statement
 from privet.trust.central import Central

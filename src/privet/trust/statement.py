@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privet.privacy.ledger.account import Account
-from privet.privacy.ledger.book import Run
 from privet.privacy.ledger.conversion import Currency, total_delta
+from privet.privacy.ledger.run import Run
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -279,7 +279,7 @@ def test_what_is_no_report_is_refused(tmp_path: Path) -> None:
     lines = [(protocol.id, 1, 5)] * 3
     with pytest.raises(DataError, match="none of the 3 reports"):
         collect(write(tmp_path / "d.csv", header, lines), protocol)
-    with pytest.raises(DataError, match="cannot read reports from a int"):
+    with pytest.raises(DataError, match="cannot read rows from a int"):
         collect(3, protocol)
 
 

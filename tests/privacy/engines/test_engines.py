@@ -147,7 +147,7 @@ def test_every_source_gives_the_same_codes(kind: str, tmp_path: Path) -> None:
     assert codes(source(kind, tmp_path), SCHEMA) == EXPECTED
 
 
-# DuckDB reads the names of these two without their case, so the twin columns stay away.
+# DuckDB reads the names without their case, so the twin columns stay away.
 
 
 def test_a_parquet_file_gives_the_same_codes(tmp_path: Path) -> None:
@@ -155,14 +155,6 @@ def test_a_parquet_file_gives_the_same_codes(tmp_path: Path) -> None:
     table = pytest.importorskip("pyarrow").table(TABLE).drop_columns(["Size"])
     pytest.importorskip("pyarrow.parquet").write_table(table, path)
     assert codes(path, schema_of(*SCHEMA.columns[:5])) == sorted(row[:5] for row in EXPECTED)
-
-
-def test_an_ibis_table_gives_the_same_codes() -> None:
-    ibis = pytest.importorskip("ibis")
-    pytest.importorskip("polars")
-    table = pytest.importorskip("pyarrow").table(TABLE).drop_columns(["Size"])
-    data = ibis.polars.connect().create_table("t", table)
-    assert codes(data, schema_of(*SCHEMA.columns[:5])) == sorted(row[:5] for row in EXPECTED)
 
 
 # --- cells ------------------------------------------------------------------------------------

@@ -1,7 +1,9 @@
-"""DuckDB files and relations, LazyFrames and Arrow datasets come in parts, by the same rule."""
+"""DuckDB files and relations, LazyFrames, Ibis tables and Arrow datasets come in parts, by the same
+rule."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,11 +41,37 @@ def lazily(kind: str, table: Any, folder: Path) -> Any:
         return path if kind == "duckdb file" else f"duckdb:{path}?table=people"
     if kind == "polars":
         return pytest.importorskip("polars").from_arrow(table).lazy()
+    if kind.startswith("ibis"):
+        return through_ibis(kind.removeprefix("ibis "), table)
     parquet.write_table(table, folder / "t.parquet")
     return pytest.importorskip("pyarrow.dataset").dataset(folder / "t.parquet")
 
 
+def through_ibis(engine: str, table: Any) -> Any:
+    """An expression over a table of an engine."""
+    ibis, polars = pytest.importorskip("ibis"), pytest.importorskip("polars")
+    if engine == "duckdb":
+        backend = duckdb_of(ibis)
+        backend.con.register("given", table)
+        backend.con.execute("CREATE TABLE people AS SELECT * FROM given")
+        made = backend.table("people")
+    else:
+        backend = ibis.polars.connect()
+        made = backend.create_table("people", polars.from_arrow(table))
+        if engine == "another":  # which is known by nothing but its batches
+            backend.name = "another"
+    return made.filter(made.unused.isin(["a", "b"]))
+
+
+def duckdb_of(ibis: Any) -> Any:
+    try:
+        return ibis.duckdb.connect()
+    except AttributeError:
+        pytest.skip("this release of Ibis does not know this one of DuckDB")
+
+
 KINDS = ["duckdb file", "duckdb address", "duckdb relation", "polars", "arrow dataset"]
+KINDS += ["ibis duckdb", "ibis polars", "ibis another"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -75,6 +103,10 @@ def test_what_cannot_be_read_twice_or_at_all_is_refused(tmp_path: Path) -> None:
     refused(relation.limit(3), "limit, a sample or random")
     refused(relation.project("*, random() AS r"), "limit, a sample or random")
     refused(table.to_reader(), "only once")
+    polars = pytest.importorskip("polars")
+    lazy = lazily("polars", table, tmp_path)
+    for unsteady in (lazy.head(3), lazy.select(polars.all().shuffle())):
+        refused(unsteady, "slice, a sample or a random order")
     refused(f"duckdb:{path}?table=seen", "Views are not read")
     refused(f"duckdb:{tmp_path}/absent.duckdb", "no DuckDB file")
     with duckdb.connect(str(path)) as con:
@@ -84,6 +116,45 @@ def test_what_cannot_be_read_twice_or_at_all_is_refused(tmp_path: Path) -> None:
     refused(f"duckdb:{path}?table=more", "has the type DATE", dated)
     (tmp_path / "broken.duckdb").write_bytes(b"\0" * 8 + b"DUCK" + b"\0" * 100)
     refused(tmp_path / "broken.duckdb", "cannot be opened as a DuckDB file")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_an_ibis_table_that_cannot_be_read_twice_is_refused(engine: str) -> None:
+    ibis = pytest.importorskip("ibis")
+    made = through_ibis(engine, odd_table(50))
+    for unsteady in (made.limit(3), made.mutate(r=ibis.random())):
+        with pytest.raises(DataError, match="limit, a sample or random"):
+            open_source(unsteady, odd_schema())
+    with pytest.raises(DataError, match=r"cannot be used|does not take its SQL"):
+        open_source(ibis.table({"text": "string"}, name="nowhere"), odd_schema())
+
+
+def test_an_ibis_table_of_columns_in_memory_stays_there() -> None:
+    ibis = pytest.importorskip("ibis")
+    duckdb_of(ibis)
+    table, schema = odd_table(500), odd_schema()
+    rows = rows_of(ibis.memtable(table), schema)
+    assert isinstance(rows, MemoryRows)
+    assert answers(rows, schema) == answers(rows_of(table, schema), schema)
+
+
+def test_layered_tables_say_what_they_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = odd_schema()
+
+    def refused(data: object, word: str) -> None:
+        with pytest.raises(DataError, match=word):
+            open_source(data, schema)
+
+    (tmp_path / "d" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "d" / "_delta_log" / "0.json").write_text("{}")
+    (tmp_path / "i" / "metadata").mkdir(parents=True)
+    file = tmp_path / "i" / "metadata" / "v1.metadata.json"
+    file.write_text("{}")
+    refused(tmp_path / "i", "only its catalog knows")
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    monkeypatch.setitem(sys.modules, "pyiceberg.table", None)
+    refused(tmp_path / "d", r"privet\[delta\]")
+    refused(file, r"privet\[iceberg\]")
 
 
 def test_the_command_line_names_an_engine(

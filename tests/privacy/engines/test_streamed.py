@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,15 +19,16 @@ from privet.arrays import Integers
 from privet.errors import DataError
 from privet.networks import network
 from privet.privacy.engines import pick, source, streamed
-from privet.privacy.engines.encode import CHANGED, Encoder, LocalParts
+from privet.privacy.engines.encode import Encoder, LocalParts
 from privet.privacy.engines.memory import MemoryRows
-from privet.privacy.engines.source import open_source
+from privet.privacy.engines.source import CHANGED, open_source
 from privet.privacy.engines.streamed import StreamedRows
 from privet.privacy.engines.work import Columns, Tally, Work, sampled
 from privet.schema.column import Column
+from privet.schema.cuts import cut, fine_cuts, free_columns
 from privet.schema.model import Adjacency, Schema
 from tests.golden.cases import repeatable
-from tests.helpers.odd_table import POLICIES, answers, odd_schema, odd_table
+from tests.helpers.odd_table import POLICIES, answers, free_cuts, odd_schema, odd_table
 
 Sets = list[tuple[str, ...]]
 
@@ -79,7 +82,11 @@ class Cut:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("size", [397, 70_000])
-def test_parts_and_their_order_mean_nothing(policy: str, size: int) -> None:
+def test_parts_and_their_order_mean_nothing(
+    policy: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does it into how many blocks a long part is cut."""
+    monkeypatch.setattr("privet.privacy.engines.work.BLOCK_ROWS", 1000)
     schema = odd_schema(policy)
     rows = in_memory(odd_table(), schema)
     parts = Cut(rows, size)
@@ -230,6 +237,33 @@ def test_no_more_rows_are_fetched_than_are_declared(
     assert (found[0] == found[1]) == (declared >= 400)
 
 
+def test_rows_go_at_once_with_what_they_hold() -> None:
+    """So that no transaction of a server stays open until Python looks for circles."""
+    schema, rows = small(2)
+    parts = Cut(rows, 9)
+    stream = StreamedRows(schema, parts).cut(schema)
+    assert stream.cut(schema).counts(("c0",)).sum() == 400
+    gone, parts = weakref.ref(parts), Cut(rows, 9)
+    gc.disable()
+    try:
+        del stream
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_merged_cuts_are_those_of_memory_in_parts(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    schema, inner, query = free_cuts()
+    expected = query.query.evaluate(in_memory(odd_table(), inner), inner)
+    fine = cut(schema, fine_cuts(free_columns(schema)))
+    parquet.write_table(odd_table(), tmp_path / "t.parquet")
+    for data in (odd_table(), tmp_path / "t.parquet"):
+        stream = StreamedRows(fine, in_parts(data, fine)).cut(schema)
+        assert np.array_equal(query.evaluate(stream, schema), expected)
+        assert np.array_equal(query.evaluate(in_memory(data, schema), schema), expected)
+
+
 def test_rows_do_not_leave() -> None:
     schema, rows = small(2)
     stream = StreamedRows(schema, Cut(rows, 9))
@@ -267,9 +301,6 @@ def test_folders_and_patterns_that_are_no_table_are_refused(tmp_path: Path) -> N
     refused(tmp_path, "other columns or types")
     (tmp_path / "2.parquet").write_bytes(b"PAR1")
     refused(tmp_path / "*.parquet", "not a complete Parquet file")
-    (tmp_path / "_delta_log").mkdir()
-    (tmp_path / "_delta_log" / "0.json").write_text("{}")
-    refused(tmp_path, "Delta table")
 
 
 @pytest.mark.parametrize("method", ["interaction-pc", "lap-table", "curate", "noleaks"])

@@ -12,8 +12,9 @@ import pytest
 
 from privet.errors import BudgetError
 from privet.privacy.ledger.account import Account
-from privet.privacy.ledger.book import Ledger, Run
+from privet.privacy.ledger.book import Ledger
 from privet.privacy.ledger.conversion import Accounting, epsilon_for, rho_for
+from privet.privacy.ledger.run import Run
 from privet.privacy.ledger.store import FORMAT
 from privet.privacy.mechanisms import Gaussian, Laplace, Select
 from privet.privacy.queries.tables import Tables

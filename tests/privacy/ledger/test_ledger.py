@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 from privet.errors import BudgetError, LedgerError
 from privet.privacy.ledger import store as ledger_file
 from privet.privacy.ledger.account import Account
-from privet.privacy.ledger.book import Ledger, Run
+from privet.privacy.ledger.book import Ledger
 from privet.privacy.ledger.conversion import Accounting, Number, budget_for, rho_for
+from privet.privacy.ledger.run import Run
 from privet.privacy.ledger.store import default_path
 from tests.helpers.patience import PATIENCE
 

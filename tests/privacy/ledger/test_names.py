@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from privet.api.evidence import same_table
 from privet.errors import BudgetError, EvidenceError, LedgerError, SchemaError
-from privet.privacy.ledger.book import Ledger, Run
+from privet.privacy.ledger.book import Ledger
 from privet.privacy.ledger.conversion import rho_for
+from privet.privacy.ledger.run import Run
 from privet.privacy.ledger.store import FORMAT
 from privet.privacy.vault import Vault
 from privet.schema.column import Column

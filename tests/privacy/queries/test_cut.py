@@ -64,15 +64,16 @@ missing: st.SearchStrategy[Missing] = st.sampled_from(("value", "level", "drop")
 def tables(draw: st.DrawFn) -> tuple[Schema, Cuts, list[float]]:
     low = draw(st.floats(-1e6, 1e6))
     high = low + draw(st.floats(1e-3, 1e6))
-    grid = (low, *equal_width(low, high, FINE), high)
-    near = st.sampled_from(grid).flatmap(
+    grid, chosen = (low, *equal_width(low, high, FINE), high), draw(places)
+    edges = st.sampled_from(grid) | st.sampled_from([grid[place] for place in chosen])
+    near = edges.flatmap(
         lambda edge: st.sampled_from(
             [edge, np.nextafter(edge, -np.inf), np.nextafter(edge, np.inf)]
         )
     )
     cells = draw(st.lists(near | st.floats(), min_size=1, max_size=30))
     schema = Schema(name="s", columns=(numeric("x", low, high, missing=draw(missing)),))
-    return schema, (("x", draw(places)),), [float(cell) for cell in cells]
+    return schema, (("x", chosen),), [float(cell) for cell in cells]
 
 
 def check_codes(schema: Schema, cuts: Cuts, cells: list[float]) -> None:

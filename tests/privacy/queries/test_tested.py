@@ -27,8 +27,9 @@ from scipy.stats import beta
 from privet.arrays import Integers
 from privet.errors import BudgetError, LedgerError, SchemaError
 from privet.privacy.engines.memory import MemoryRows
-from privet.privacy.ledger.book import Ledger, Run
+from privet.privacy.ledger.book import Ledger
 from privet.privacy.ledger.conversion import budget_for, total_delta
+from privet.privacy.ledger.run import Run
 from privet.privacy.mechanisms import Exact, Gaussian, Laplace
 from privet.privacy.queries.base import Query, Rows
 from privet.privacy.vault import Vault

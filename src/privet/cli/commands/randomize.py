@@ -30,7 +30,11 @@ def add(parsers: Subparsers) -> None:
     parser = command(
         parsers, "randomize", "make one report per row that gives away no more than epsilon"
     )
-    parser.add_argument("answers", metavar="ANSWERS", help="CSV file, one row per person")
+    parser.add_argument(
+        "answers",
+        metavar="ANSWERS",
+        help="CSV or Parquet file, or a table of an engine, one row per person",
+    )
     parser.add_argument("--schema", metavar="FILE", help="schema file (TOML)")
     parser.add_argument(
         "--epsilon", type=float, metavar="E", help="bound on all that one person sends"

@@ -33,7 +33,7 @@ def add(parsers: Subparsers) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     what = "propose a schema (TOML) and mark what was read from the data"
     draft = command(actions, "draft", what)
-    draft.add_argument("data", metavar="DATA", help="CSV or Parquet file")
+    draft.add_argument("data", metavar="DATA", help="CSV or Parquet file, or a table of an engine")
     draft.set_defaults(run=run)
     check = command(actions, "check", "hold a table against its schema; exact, for its owner only")
     check.add_argument("data", metavar="DATA", help="CSV or Parquet file")
@@ -43,7 +43,7 @@ def add(parsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from privet.schema.draft import draft
+    from privet.trust.owner import draft
 
     text = draft(args.data).to_toml()
     if hasattr(sys.stdout, "reconfigure"):

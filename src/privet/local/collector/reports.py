@@ -6,8 +6,9 @@ person; a file that mixes protocols is refused. Nothing that stands in a file is
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import escape
@@ -21,6 +22,9 @@ from privet.errors import DataError
 from privet.files.delimited import records
 from privet.local.collector.counts import LeftOut
 from privet.local.device.protocol import Protocol
+from privet.privacy.engines.layered import METADATA
+from privet.privacy.engines.source import source_of
+from privet.privacy.engines.texts import text_parts
 from privet.schema.column import did_you_mean
 
 MIXED = 0.01  # share of reports by another protocol above which it is no accident
@@ -47,7 +51,7 @@ class Judged:
 
 @contextmanager
 def judged(reports: object, protocol: Protocol) -> Iterator[Judged]:
-    """The reports in a CSV or Parquet file, a DataFrame, an Arrow table or a dict of columns."""
+    """The reports in a file, a table of an engine, a DataFrame or a dict of columns."""
     with _connection() as con:
         source = _attach(con, reports, protocol)
         _judge(con, source, protocol)
@@ -72,14 +76,14 @@ def judged(reports: object, protocol: Protocol) -> Iterator[Judged]:
 @dataclass(frozen=True, kw_only=True)
 class _Source:
     """Reports in SQL: what to select from (with columns c0, c1, … and the number of the report
-    as ``nr``), and the names and types of the columns. Of a text file a part at a time is there,
-    as the table ``part``."""
+    as ``nr``), and the names and types of the columns. What comes in ``parts`` is there one at a
+    time, as the table ``part``."""
 
     label: str
     select: str
     header: tuple[str, ...]
     types: tuple[str, ...]
-    text: Path | None = None
+    parts: Callable[[], Iterator[Mapping[str, NDArray[Any]]]] | None = None
 
 
 @contextmanager
@@ -104,8 +108,10 @@ def _connection() -> Iterator[Any]:
 
 
 def _attach(con: Any, reports: object, protocol: Protocol) -> _Source:
-    file = isinstance(reports, str | Path)
-    source = _file(con, Path(str(reports))) if file else _table(con, reports)
+    if not isinstance(reports, str | Path):
+        source = _table(con, reports)
+    else:
+        source = (_file if _is_plain(Path(reports)) else _elsewhere)(con, reports)
     for name in ("protocol", *protocol.report_columns):
         if source.header.count(name) != 1:
             twice = name in source.header
@@ -118,9 +124,35 @@ def _attach(con: Any, reports: object, protocol: Protocol) -> _Source:
     return source
 
 
-def _file(con: Any, path: Path) -> _Source:
+def _is_plain(path: Path) -> bool:
+    """Whether this is one file of CSV or Parquet; a path to nothing would be one, too."""
+    if not path.is_file():
+        return not path.is_dir() and not re.search(r"[:*?\[]", str(path))
+    with path.open("rb") as file:
+        return file.read(12)[8:] != b"DUCK" and not path.name.endswith(METADATA)
+
+
+def _elsewhere(con: Any, reports: object) -> _Source:
+    """A table of an engine or of several files, as texts."""
+    found = source_of(reports)
+    read = [i for i in range(len(found.header)) if found.odd_type(i) is None]
+
+    def parts() -> Iterator[Mapping[str, NDArray[Any]]]:
+        nr = 0
+        for texts in text_parts(found, read):
+            columns = {f"c{i}": np.array(each, dtype=object) for i, each in enumerate(texts)}
+            yield {**columns, "nr": nr + np.arange(len(texts[0]))}
+            nr += len(texts[0])
+
+    header = tuple(found.header[i] for i in read)
+    kinds = ("VARCHAR",) * len(header)
+    return _Source(label=found.label, select="part", header=header, types=kinds, parts=parts)
+
+
+def _file(con: Any, reports: str | Path) -> _Source:
     import duckdb
 
+    path = Path(reports)
     label = repr(str(path))
     try:
         with path.open("rb") as file:
@@ -153,7 +185,7 @@ def _file(con: Any, path: Path) -> _Source:
         select=f"(SELECT {cells}, nr FROM ({lines}))",
         header=header,
         types=("VARCHAR",) * len(header),
-        text=path,
+        parts=lambda: _parts(path),
     )
 
 
@@ -194,10 +226,9 @@ def _table(con: Any, reports: Any) -> _Source:
         con.register("reports", reports)
         found = con.execute("DESCRIBE SELECT * FROM reports").fetchall()
     except (duckdb.Error, TypeError, ValueError):
-        raise DataError(
-            f"cannot read reports from a {type(reports).__name__}; give a CSV or Parquet file, a "
-            f"DataFrame, an Arrow table or a dict of columns"
-        ) from None
+        if not isinstance(reports, Mapping):
+            return _elsewhere(con, reports)
+        raise DataError("the columns of the reports are no columns; give each as a list") from None
     header = tuple(str(row[0]) for row in found)
     names = ", ".join(f"c{i}" for i in range(len(header)))
     return _Source(
@@ -244,11 +275,11 @@ def _judge(con: Any, source: _Source, protocol: Protocol) -> None:
     for sql, name, count in kept:
         shown += f", CASE WHEN good THEN {sql} END::{_smallest(count)} AS {name}"
     query = f"SELECT {shown} FROM (SELECT *, coalesce({right}, false) AS good FROM {table})"
-    if source.text is None:
+    if source.parts is None:
         con.execute(f"CREATE TEMP TABLE judged AS {query}")
         return
     start = "CREATE TEMP TABLE judged AS"
-    for part in _parts(source.text):
+    for part in source.parts():
         con.register("part", part)
         con.execute(f"{start} {query}")
         start = "INSERT INTO judged"

@@ -1,4 +1,4 @@
-"""Reports of many people from a CSV file of answers, a block of rows at a time.
+"""Reports of many people from a table of answers, a block of rows at a time.
 
 This is for whoever holds answers and may randomise them, and for trying things out: a device has
 one row and calls ``Randomizer.report``.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import math
 import os
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,8 @@ from privet.local.device.bits import Bits
 from privet.local.device.protocol import RESERVED, Protocol
 from privet.local.device.randomizer import Randomizer, named
 from privet.local.device.shuffle import Columns, shuffled
-from privet.privacy.engines.source import Block, Source, open_source
+from privet.privacy.engines.source import CsvFile, Source, open_source
+from privet.privacy.engines.texts import text_parts
 from privet.schema.column import did_you_mean
 
 PROTOCOL_FILE = "protocol.json"
@@ -54,7 +54,7 @@ def randomize_file(
     on_step: OnStep = say_nothing,
     on_note: OnNote = ignore,
 ) -> Written:
-    """One report per row of a CSV file in a secret random order, and the protocol beside them.
+    """One report per row of a table in a secret random order, and the protocol beside them.
 
     ``person`` names the column that says whose row it is; with it, memory grows by some 300 bytes
     per person, to know who has reported. Rows without such a name are different people.
@@ -63,12 +63,11 @@ def randomize_file(
     sweep(Path(output).parent, Path(output).name, on_note)
     names = ("protocol", *(() if person is None else ("person",)), *protocol.report_columns)
     reports = _checked(Path(output), protocol, names, force)
-    source, positions = open_source(Path(answers), protocol.schema)
-    if source.attach() is not None:
-        raise DataError(f"{source.label} is a Parquet file; save the answers as CSV")
+    source, positions = open_source(answers, protocol.schema)
     at = None if person is None else _person(source, person)
     fresh = _blocks(Randomizer(protocol), source, list(positions.values()), at)
-    blocks = _watched(fresh, _lines(Path(answers)), on_step)
+    lines = _lines(source.path) if isinstance(source, CsvFile) else math.inf
+    blocks = _watched(fresh, lines, on_step)
     write = _write_csv if reports.suffix == ".csv" else _write_parquet
     folder = reports.parent
     try:
@@ -127,20 +126,13 @@ def _blocks(
     randomizer: Randomizer, source: Source, positions: list[int], person: int | None
 ) -> Iterator[Columns]:
     wanted = positions if person is None else [*positions, person]
-    try:
-        for block in source.blocks(wanted):
-            cells = {name: list(column.tolist()) for name, column in _arrays(block)}
-            texts = [cells[f"c{i}"] for i in positions]
-            made = {"protocol": _objects([randomizer.protocol.id] * len(texts[0]))}
-            people = None
-            if person is not None:
-                people = [named(text) for text in cells[f"c{person}"]]
-                made["person"] = _objects(people)
-            yield made | randomizer.report_texts(texts, people)
-    except (OSError, EOFError, zlib.error):
-        raise DataError(
-            "the answers could not be read to their end; check that the file is complete"
-        ) from None
+    for texts in text_parts(source, wanted):
+        made = {"protocol": _objects([randomizer.protocol.id] * len(texts[0]))}
+        people = None
+        if person is not None:
+            people = [named(text) for text in texts.pop()]
+            made["person"] = _objects(people)
+        yield made | randomizer.report_texts(texts, people)
 
 
 def _watched(blocks: Iterator[Columns], lines: float, on_step: OnStep) -> Iterator[Columns]:
@@ -161,12 +153,6 @@ def _lines(path: Path) -> float:
     if start.startswith(GZIP):
         return math.inf
     return max(1.0, path.stat().st_size * start.count(b"\n") / len(start))
-
-
-def _arrays(block: Block) -> Iterator[tuple[str, NDArray[Any]]]:
-    for name, column in block.items():
-        assert isinstance(column, np.ndarray)  # as every text file gives
-        yield name, column
 
 
 def _objects(texts: list[Any]) -> NDArray[Any]:

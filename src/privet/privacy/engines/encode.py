@@ -23,17 +23,13 @@ from privet.privacy.engines.database import connection
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.people import first_rows, number_of
 from privet.privacy.engines.pick import Arrays, Pick, spread
-from privet.privacy.engines.source import UNREADABLE, Source
+from privet.privacy.engines.source import CHANGED, UNREADABLE, Source
 from privet.privacy.engines.streamed import StreamedRows
 from privet.privacy.engines.work import Work, joined, sampled
 from privet.schema.column import Column
 from privet.schema.cuts import cut, fine_cuts, free_columns
 from privet.schema.model import Schema
 
-CHANGED = (
-    "the data were changed while they were read, so that answers about them do not fit together; "
-    "read a copy that nobody writes to. The charge for this answer stays"
-)
 MOST_PORTIONS = 4  # that are kept in memory
 LARGE_TABLE = 1 << 28  # cells by the declared number of rows, above which none are kept
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,9 @@ from privet.privacy.engines.cells import TYPES, as_array
 from privet.privacy.engines.source import UNKNOWN, Block, Here, Source
 from privet.privacy.engines.work import BLOCK_ROWS
 
+# What may give other rows when it is asked again, in the words of a polars plan.
+UNSTEADY = re.compile(r"\bSLICE\b|\.(sample|shuffle)\(")
+
 
 def frame(data: Any, makers: set[str]) -> Source | None:
     """The table that an object is, if it is one of these."""
@@ -20,7 +24,9 @@ def frame(data: Any, makers: set[str]) -> Source | None:
     if "pyarrow.Table" in makers:
         return Frame(data, tuple(data.column_names))
     if "ibis.Table" in makers:
-        return IbisTable(data, tuple(data.columns))
+        from privet.privacy.engines import ibis_table
+
+        return ibis_table.opened(data)
     if "pyspark.DataFrame" in makers:
         return spark.opened(data)
     if "duckdb.DuckDBPyRelation" in makers:
@@ -28,9 +34,13 @@ def frame(data: Any, makers: set[str]) -> Source | None:
 
         return duck.relation(data)
     if "polars.LazyFrame" in makers:
-        return _lazy(data)
+        return lazy(data)
     if "pyarrow.Dataset" in makers:
         return _dataset(data)
+    if makers & {"deltalake.DeltaTable", "pyiceberg.Table"}:
+        from privet.privacy.engines import layered
+
+        return (layered.delta if "deltalake.DeltaTable" in makers else layered.iceberg)(data)
     if "pyarrow.RecordBatchReader" in makers:
         raise DataError(
             "a RecordBatchReader can be read only once; give a pyarrow Table or Dataset, or a file"
@@ -41,12 +51,14 @@ def frame(data: Any, makers: set[str]) -> Source | None:
 @dataclass(frozen=True)
 class Stream(Here):
     """A table that hands over its rows in parts, again for each pass. ``read`` gives some of its
-    columns, part by part; ``odd`` are the types that are not read."""
+    columns, part by part; ``odd`` are the types that are not read; ``version`` tells one state of
+    the table from another, if it can."""
 
     label: str
     header: tuple[str, ...]
     odd: tuple[str | None, ...]
     read: Callable[[list[str]], Iterator[Sequence[Any]]]
+    version: Callable[[], object] = lambda: None
 
     def odd_type(self, position: int) -> str | None:
         return self.odd[position]
@@ -54,12 +66,20 @@ class Stream(Here):
     def portions(self) -> int:
         return UNKNOWN
 
+    def stamp(self) -> object:
+        return self.version()
+
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
         for part in self.read([self.header[i] for i in positions]):
             yield {f"c{i}": as_array(column) for i, column in zip(positions, part, strict=True)}
 
 
-def _lazy(data: Any) -> Stream:
+def lazy(data: Any) -> Stream:
+    if UNSTEADY.search(data.explain(optimized=False)):
+        raise DataError(
+            "the LazyFrame has a slice, a sample or a random order in it, so that it may have "
+            "other rows each time that it is read; collect it, or write it to a file, and give that"
+        )
     kinds = data.collect_schema()
 
     def read(names: list[str]) -> Iterator[Sequence[Any]]:
@@ -70,7 +90,8 @@ def _lazy(data: Any) -> Stream:
         ):
             yield part.get_columns()
 
-    return Stream("the LazyFrame", tuple(kinds.names()), tuple(map(_odd, kinds.dtypes())), read)
+    odd = tuple(map(odd_kind, kinds.dtypes()))
+    return Stream("the LazyFrame", tuple(kinds.names()), odd, read)
 
 
 def _dataset(data: Any) -> Stream:
@@ -80,11 +101,11 @@ def _dataset(data: Any) -> Stream:
         for batch in data.to_batches(columns=names, batch_size=BLOCK_ROWS):
             yield pyarrow.Table.from_batches([batch]).columns
 
-    kinds = tuple(_odd(field.type) for field in data.schema)
+    kinds = tuple(odd_kind(field.type) for field in data.schema)
     return Stream("the Arrow dataset", tuple(data.schema.names), kinds, read)
 
 
-def _odd(kind: object) -> str | None:
+def odd_kind(kind: object) -> str | None:
     """The name of a type that is not read."""
     name = str(kind)
     return None if name.lower().startswith(TYPES) else name.partition("(")[0].partition("[")[0]
@@ -92,7 +113,7 @@ def _odd(kind: object) -> str | None:
 
 @dataclass(frozen=True)
 class Frame(Here):
-    """Columns in memory: a dict, a pandas or polars DataFrame, an Arrow or an Ibis table."""
+    """Columns in memory: a dict, a pandas or polars DataFrame or an Arrow table."""
 
     data: Any
     header: tuple[str, ...]
@@ -103,7 +124,7 @@ class Frame(Here):
 
     def odd_type(self, position: int) -> str | None:
         column = self._column(position)
-        return _odd(getattr(column, "type", None) or getattr(column, "dtype", None) or "object")
+        return odd_kind(getattr(column, "type", None) or getattr(column, "dtype", None) or "object")
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
         yield {f"c{i}": as_array(self._column(i)) for i in positions}
@@ -116,24 +137,6 @@ class Frame(Here):
         if hasattr(self.data, "get_column"):
             return self.data.get_column(self.header[i])
         return self.data.column(i)
-
-
-@dataclass(frozen=True)
-class IbisTable(Here):
-    data: Any
-    header: tuple[str, ...]
-
-    @property
-    def label(self) -> str:
-        return "the Ibis table"
-
-    def odd_type(self, position: int) -> str | None:
-        kind = str(self.data.schema()[self.header[position]])
-        return None if kind.strip("!").lower().startswith(TYPES) else kind
-
-    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
-        table = self.data.select(*(self.header[i] for i in positions)).to_pyarrow()
-        yield {f"c{i}": as_array(table.column(at)) for at, i in enumerate(positions)}
 
 
 def columns(data: Mapping[Any, Any]) -> Frame:

@@ -12,9 +12,6 @@ from privet.errors import DataError
 from privet.privacy.engines.database import connection, odd
 from privet.privacy.engines.source import PORTION, Here, size, stamps
 
-# Folders of tables whose files hold rows that were deleted since.
-LAYERED = {"_delta_log/*.json": "Delta", "metadata/*.metadata.json": "Iceberg"}
-
 
 @dataclass(frozen=True)
 class ParquetFiles(Here):
@@ -42,13 +39,6 @@ class ParquetFiles(Here):
 
 
 def folder(path: Path) -> ParquetFiles:
-    for sign, kind in LAYERED.items():
-        if any(path.glob(sign)):
-            raise DataError(
-                f"{str(path)!r} is a {kind} table, whose files hold rows that were deleted since; "
-                "export the version that counts as Parquet files, or give it as a relation of an "
-                "engine that reads it"
-            )
     within = (each for each in path.rglob("*.parquet") if each.is_file())
     found = sorted(each for each in within if not _is_hidden(each.relative_to(path)))
     if not found:

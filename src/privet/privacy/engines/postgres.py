@@ -9,7 +9,7 @@ password comes from the environment (PGPASSWORD), a password file or a service f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,9 +31,10 @@ from privet.privacy.engines.postgres_rules import (
     packed_sql,
     packs,
     person_sql,
+    plain_sql,
     real_sql,
 )
-from privet.privacy.engines.source import UNREADABLE, Here
+from privet.privacy.engines.source import UNREADABLE, Block, Here, in_blocks
 from privet.privacy.engines.work import BLOCK_ROWS, Work, sampled
 from privet.schema.column import Column
 from privet.schema.model import Schema
@@ -84,6 +85,12 @@ class PostgresTable(Here):
                     f"column {column.name!r} of {self.label} has the type {kinds[column.name]}, "
                     "but the schema says that it is numeric; make it a number in a table"
                 )
+
+    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
+        each = [plain_sql(identifier(self.header[i]), self.types[i]) for i in positions]
+        query = f"COPY (SELECT {', '.join(each)} FROM {self.table}) TO STDOUT"
+        with _connected(self.address) as con, con.cursor().copy(query) as copy:
+            yield from in_blocks(copy.rows(), positions)
 
     def parts(self, encoder: Encoder) -> PostgresParts:
         return PostgresParts(encoder, self)
@@ -190,10 +197,15 @@ def opened(address: str) -> PostgresTable:
         )
     known = f"postgresql://{parts.netloc}{parts.path}?{urlencode(asked)}"
     name = ".".join(identifier(unquote(each)) for each in table.split("."))
+    return found(known, name, table)
+
+
+def found(known: str, name: str, table: str) -> PostgresTable:
+    """The table of this quoted name, in the database of an address without a password."""
     con = _connected(known)
     try:
         (encoding,) = con.execute("SHOW server_encoding").fetchone()
-        found = con.execute(ATTRIBUTES, (name,)).fetchall()
+        there = con.execute(ATTRIBUTES, (name,)).fetchall()
     except Exception:
         raise DataError(
             f"there is no table {table!r} in the PostgreSQL database, or it may not be read; check "
@@ -206,7 +218,7 @@ def opened(address: str) -> PostgresTable:
             f"the PostgreSQL database has the encoding {encoding}; only UTF8 is read: export the "
             "table as Parquet"
         )
-    names, types = zip(*found, strict=True) if found else ((), ())
+    names, types = zip(*there, strict=True) if there else ((), ())
     return PostgresTable(known, name, names, types)
 
 

@@ -26,9 +26,9 @@ def cell_sql(column: Column, name: str, kind: str) -> str:
         return _number(name, kind)
     found = spellings(column.levels)
     if kind in TEXT:
-        return _case(
-            text_sql(name), {quoted(t): code for t, code in found.items() if "\0" not in t}
-        )
+        texts = {quoted(t): code for t, code in found.items() if "\0" not in t}
+        # trimming costs more than matching, so only what does not match is trimmed
+        return _case(f'{name}::text COLLATE "C"', texts, _case(text_sql(name), texts))
     if kind == "boolean":
         truths = {"true": found.get("true"), "false": found.get("false")}
         return _case(name, {t: code for t, code in truths.items() if code is not None})
@@ -80,6 +80,12 @@ def person_sql(name: str, kind: str) -> str:
     if kind in REAL or kind == "numeric":
         name = f"nullif({name}, 'NaN')"
     return f"nullif({text_sql(name)}, '')"
+
+
+def plain_sql(name: str, kind: str) -> str:
+    """A cell as it is, as text; a number with a fraction as the nearest double."""
+    fraction = kind in REAL or kind == "numeric"
+    return f"({_number(name, kind)})::text" if fraction else f"{name}::text"
 
 
 def text_sql(name: str) -> str:

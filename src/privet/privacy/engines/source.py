@@ -39,6 +39,10 @@ UNREADABLE = (
     "the data could not be read to its end; check that the file is still there and complete, "
     "and that there is enough memory. The charge for this answer stays"
 )
+CHANGED = (
+    "the data were changed while they were read, so that answers about them do not fit together; "
+    "read a copy that nobody writes to. The charge for this answer stays"
+)
 Block = dict[str, NDArray[Any] | Coded]
 
 BLOCK_ROWS = 100_000
@@ -50,7 +54,7 @@ PORTION, PORTION_OF_TEXT = 1 << 26, 1 << 29
 UNKNOWN = 8  # portions of a table whose size nobody says
 KINDS = (
     "a CSV or Parquet file, a DataFrame (pandas, polars, Spark), a table (pyarrow, Ibis, DuckDB, "
-    "PostgreSQL) or a dict"
+    "PostgreSQL, Delta, Iceberg) or a dict"
 )
 
 
@@ -75,7 +79,8 @@ class Source(Protocol):
         """Opens for a DuckDB what ``attach`` names."""
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
-        """All rows, in parts."""
+        """All rows, in parts; not if they are attached. No vault asks this of a source that counts
+        where it is."""
 
     def refuse(self, schema: Schema) -> None:
         """Refuses, from public facts, what this source cannot do for a schema."""
@@ -102,7 +107,7 @@ class Here:
         return
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
-        raise NotImplementedError("this source is attached, or it is counted where it is")
+        raise NotImplementedError("this source is attached")
 
     def refuse(self, schema: Schema) -> None:
         return
@@ -123,7 +128,7 @@ def open_source(
     """The source of the data, and the position of each column of the schema in its header, but for
     those that are known to be ``absent``."""
     names = tuple(name for name in schema.names if name not in absent)
-    source = _source(data, names)
+    source = source_of(data, names)
     read = names if schema.person is None else (*names, schema.person)
     seen: set[str] = set()
     for name in source.header:
@@ -149,7 +154,8 @@ def open_source(
     return source, {name: positions[name] for name in names}
 
 
-def _source(data: object, wanted: tuple[str, ...]) -> Source:
+def source_of(data: object, wanted: tuple[str, ...] = ()) -> Source:
+    """The table that something is; ``wanted`` helps to read the header of a text file."""
     from privet.privacy.engines import duck, frames, postgres, spark
 
     if isinstance(data, str) and data.startswith(postgres.SCHEMES):
@@ -169,10 +175,10 @@ def _source(data: object, wanted: tuple[str, ...]) -> Source:
 
 
 def _file(path: Path, wanted: tuple[str, ...]) -> Source:
-    from privet.privacy.engines import duck, parquet
+    from privet.privacy.engines import duck, layered, parquet
 
     if path.is_dir():
-        return parquet.folder(path)
+        return layered.folder(path) or parquet.folder(path)
     if not path.exists() and parquet.is_pattern(path):
         return parquet.pattern(path)
     try:
@@ -184,6 +190,8 @@ def _file(path: Path, wanted: tuple[str, ...]) -> Source:
         ) from None
     if not start:
         raise DataError(f"{str(path)!r} is empty; a data file needs at least a header line")
+    if path.name.endswith(layered.METADATA):
+        return layered.version(path)
     if start[8:] == b"DUCK":
         return duck.table(str(path))
     if start[:4] == b"PAR1":
@@ -244,6 +252,13 @@ class CsvFile(Here):
                     f"c{i}": as_texts([row[i] if i < len(row) else None for row in block])
                     for i in positions
                 }
+
+
+def in_blocks(rows: Iterator[Sequence[Any]], positions: Sequence[int]) -> Iterator[Block]:
+    """Rows that come one by one, in blocks of columns of texts."""
+    while block := list(islice(rows, BLOCK_ROWS)):
+        columns = zip(*block, strict=True)
+        yield {f"c{i}": as_texts(cells) for i, cells in zip(positions, columns, strict=True)}
 
 
 def stamps(paths: Sequence[Path]) -> list[tuple[int, int]]:

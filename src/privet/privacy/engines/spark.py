@@ -3,6 +3,10 @@
 Each partition answers with one row, its totals; these are added up here. Nothing is shuffled,
 unless a column says whose row it is. Only what a finished task returns is counted, so a task that
 runs twice counts once.
+
+Spark makes a DataFrame anew for each pass. Rows of files that are selected one by one are the same
+each time, as long as the files are; all others (joins, aggregates, other databases) are kept by the
+cluster when they are first read.
 """
 
 from __future__ import annotations
@@ -13,8 +17,8 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +28,7 @@ from privet.arrays import Integers
 from privet.errors import DataError
 from privet.privacy.engines.cells import as_array
 from privet.privacy.engines.meaning import SPACES
-from privet.privacy.engines.source import UNREADABLE, Block, Here
+from privet.privacy.engines.source import CHANGED, UNREADABLE, Block, Here, in_blocks
 from privet.privacy.engines.work import Columns, Work
 from privet.schema.model import Schema
 
@@ -38,6 +42,9 @@ READ = re.compile(
 # What may give other rows when it is asked again, in the words of a plan.
 UNSTEADY = ("GlobalLimit", "LocalLimit", "Sample ", "monotonically_increasing_id", "Tail ")
 OTHER_PARSERS = re.compile(r"Relation \[.*\] (csv|text|json|xml)\b")
+# What a plan may do that makes the same rows of the same files each time.
+STEADY = {"Project", "Filter", "SubqueryAlias", "View", "Union"}
+GIVEN = {"LocalRelation", "Range", "OneRowRelation"}
 _CHECKED: set[str] = set()  # applications whose workers have this code
 
 
@@ -88,20 +95,78 @@ class SparkTable(Here):
                 "them; give the CSV file itself, or write a Parquet table"
             )
 
+    def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
+        data = self.data
+        chosen = data.select(*(data[_quoted(self.header[i])] for i in positions))
+        yield from in_blocks(chosen.toLocalIterator(), positions)
+
+    def is_steady(self) -> bool:
+        """Whether the plan selects rows of files one by one."""
+        plan = self.data._jdf.queryExecution().analyzed()
+        return bool(plan.subqueriesAll().isEmpty()) and all(map(_is_steady, _nodes(plan)))
+
+    def stamp(self) -> object:
+        """Name, size and time of the files of the table."""
+        context = self.data.sparkSession.sparkContext
+        found = []
+        for name in sorted(self.data.inputFiles()):
+            path = context._jvm.org.apache.hadoop.fs.Path(name)
+            status = path.getFileSystem(context._jsc.hadoopConfiguration()).getFileStatus(path)
+            found.append((name, status.getLen(), status.getModificationTime()))
+        return found
+
     def parts(self, encoder: Encoder) -> SparkParts:
-        return SparkParts(encoder, self)
+        try:
+            return SparkParts(encoder, self)
+        except Exception:
+            raise DataError(UNREADABLE) from None
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    yield plan
+    children = plan.children()
+    for i in range(children.size()):
+        yield from _nodes(children.apply(i))
+
+
+def _is_steady(node: Any) -> bool:
+    kind = node.getClass().getSimpleName()
+    if kind == "LogicalRelation":
+        return bool(node.relation().getClass().getSimpleName() == "HadoopFsRelation")
+    return kind in STEADY or kind in GIVEN
 
 
 @dataclass(frozen=True)
 class SparkParts:
     encoder: Encoder
     source: SparkTable
+    steady: bool = field(init=False)
+    stamp: object = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steady", self.source.is_steady())
+        object.__setattr__(self, "stamp", self._files())
+
+    def _files(self) -> object:
+        return self.source.stamp() if self.steady else None
+
+    @cached_property
+    def _snapshot(self) -> Any:
+        """The rows that all passes see. What the cluster keeps and loses is an error: it is not
+        made anew."""
+        data = self.source.data
+        if self.steady:
+            return data
+        schema = self.encoder.schema
+        names = [column.name for column in self.encoder.needed(schema.names)]
+        names += [] if schema.person is None else [schema.person]
+        return data.select(*(data[_quoted(name)] for name in names)).localCheckpoint()
 
     def fold(self, work: Work) -> list[Integers]:
-        frame, names = self._chosen(work.columns)
+        names = self._names(work.columns)
         job = partial(_answers, encoder=self.encoder, names=names, work=work)
         totals = work.start()
-        for answer in self._run(frame, job, lambda made: made.collect()):
+        for answer in self._run(names, job, lambda made: made.collect()):
             flat = np.frombuffer(zlib.decompress(answer), dtype=np.int64)
             cuts = np.cumsum([each.size for each in totals])[:-1]
             for total, part in zip(totals, np.split(flat, cuts), strict=True):
@@ -111,40 +176,44 @@ class SparkParts:
     def read(
         self, columns: tuple[str, ...], numbers: bool, keep: int | None = None
     ) -> Iterator[Columns]:
-        frame, names = self._chosen(columns)
+        names = self._names(columns)
         read = partial(_rows, encoder=self.encoder, names=names)
         job = partial(read, columns=columns, numbers=numbers, keep=keep)
-        for block in self._run(frame, job, lambda made: made.toLocalIterator()):
+        for block in self._run(names, job, lambda made: made.toLocalIterator()):
             with np.load(io.BytesIO(block), allow_pickle=False) as arrays:
                 yield {name: arrays[f"a{i}"] for i, name in enumerate(columns)}
 
-    def _chosen(self, columns: tuple[str, ...]) -> tuple[Any, tuple[str, ...]]:
-        """Those columns that must be read, under names that no engine folds. All rows of a person
-        come to one partition."""
-        from pyspark.sql import functions
-
+    def _names(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """Those columns that must be read."""
         schema = self.encoder.schema
         wanted = schema.names if schema.person is not None else columns
         names = tuple(column.name for column in self.encoder.needed(wanted))
-        names = names if schema.person is None else (*names, schema.person)
-        frame = self.source.data
-        quoted = ["`" + name.replace("`", "``") + "`" for name in names]
-        chosen = frame.select(*(frame[q].alias(f"c{i}") for i, q in enumerate(quoted)))
-        if schema.person is None:
-            most = 2 * frame.sparkSession.sparkContext.defaultParallelism
-            return chosen.coalesce(max(most, 1)), names
-        last = chosen[f"c{len(names) - 1}"].cast("string")
-        return chosen.repartition(functions.trim(last, functions.lit(SPACES))), names
+        return names if schema.person is None else (*names, schema.person)
 
-    def _run(self, frame: Any, job: Any, collect: Any) -> Iterator[bytes]:
+    def _chosen(self, names: tuple[str, ...]) -> Any:
+        """Columns under names that no engine folds. All rows of a person come to one partition."""
+        from pyspark.sql import functions
+
+        frame = self._snapshot
+        chosen = frame.select(*(frame[_quoted(n)].alias(f"c{i}") for i, n in enumerate(names)))
+        if self.encoder.schema.person is None:
+            most = 2 * frame.sparkSession.sparkContext.defaultParallelism
+            return chosen.coalesce(max(most, 1))
+        last = chosen[f"c{len(names) - 1}"].cast("string")
+        return chosen.repartition(functions.trim(last, functions.lit(SPACES)))
+
+    def _run(self, names: tuple[str, ...], job: Any, collect: Any) -> Iterator[bytes]:
         """Whatever fails, the message is constant, since Spark's might quote a cell."""
         try:
             with suppress(Exception):  # so that its logs do not, either
-                frame.sparkSession.sparkContext.setLogLevel("OFF")
-            for (answer,) in collect(frame.mapInArrow(job, "part binary")):
+                self.source.data.sparkSession.sparkContext.setLogLevel("OFF")
+            for (answer,) in collect(self._chosen(names).mapInArrow(job, "part binary")):
                 yield bytes(answer)
+            same = self._files() == self.stamp
         except Exception:
             raise DataError(UNREADABLE) from None
+        if not same:
+            raise DataError(CHANGED)
 
 
 @dataclass(frozen=True)
@@ -192,6 +261,10 @@ def _rows(
         arrays: Any = {f"a{i}": part[name] for i, name in enumerate(columns)}
         np.savez(block, **arrays)
         yield _row(block.getvalue())
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _row(answer: bytes) -> Any:

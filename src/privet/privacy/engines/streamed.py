@@ -34,7 +34,7 @@ FEW = 4  # sets that are asked for one by one, so that each may grow
 class StreamedRows:
     """The rows of a table in parts. Nothing is kept but tables, and numbers for those few
     questions that need the rows themselves. ``fine`` are the same rows in finer bins, where there
-    are any: from these others can be merged."""
+    are any, and their schema: from these others can be merged."""
 
     def __init__(
         self,
@@ -42,9 +42,9 @@ class StreamedRows:
         parts: Parts,
         weighed: Names = (),
         weight: Weight | None = None,
-        fine: StreamedRows | None = None,
+        fine: tuple[Schema, Parts] | None = None,
     ) -> None:
-        self._schema, self._parts, self._fine = schema, parts, fine
+        self._schema, self._parts, self._fine = schema, parts, fine or (schema, parts)
         self._merged: StreamedRows | None = None
         self._weighed, self._weight = weighed, weight
         self._known: dict[frozenset[str], Block] = {}
@@ -61,22 +61,20 @@ class StreamedRows:
 
     def sampled(self, keep: int) -> MemoryRows:
         """A secret sample, drawn in one pass and kept: another pass would draw another one."""
-        if self._fine is not None:
-            return self._fine.sampled(keep).cut(self._schema)
-        names = self._schema.names
-        return MemoryRows(
-            self._schema, lambda: joined(self._parts.read(names, False, keep), names), no_numbers
-        )
+        schema, parts = self._fine
+        names = schema.names
+        rows = MemoryRows(schema, lambda: joined(parts.read(names, False, keep), names), no_numbers)
+        return rows if schema == self._schema else rows.cut(self._schema)
 
     def cut(self, schema: Schema) -> StreamedRows:
         """The same rows in merged bins, which are merged where the row is; what was counted of
-        those that were asked for last is kept."""
-        if self._fine is not None:
-            return self._fine.cut(schema)
+        those that were asked for last is kept. They do not know these rows: in a circle neither
+        would go before Python looks for circles, nor what they hold of a server."""
         rows = self._merged  # another thread may put a new one in its place
         if rows is None or rows._schema != schema:
-            parts = MergedParts(self._parts, merge_of(self._schema, schema))
-            self._merged = rows = StreamedRows(schema, parts, fine=self)
+            old, fine = self._fine
+            parts = MergedParts(fine, merge_of(old, schema))
+            self._merged = rows = StreamedRows(schema, parts, fine=self._fine)
         return rows
 
     def weighed(self, columns: Names, weight: Weight) -> StreamedRows:

@@ -217,6 +217,8 @@ def unite(db: sqlite3.Connection) -> None:
 
 def check_name(dataset: str) -> None:
     expect(dataset, str, "the data set", "give its name, as the schema has it", LedgerError)
+    if not dataset.isascii() and any("\ud800" <= c <= "\udfff" for c in dataset):
+        raise LedgerError(f"the data set is named {dataset!a}, which is no text; give another name")
 
 
 def set_cap(db: sqlite3.Connection, dataset: str, cap: Budget) -> None:

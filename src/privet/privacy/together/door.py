@@ -26,7 +26,8 @@ import numpy as np
 from privet.errors import BudgetError, LedgerError, MethodError, PrivetError, StudyError
 from privet.files.scratch import held
 from privet.privacy.ledger import studies
-from privet.privacy.ledger.book import Ledger, Run
+from privet.privacy.ledger.book import Ledger
+from privet.privacy.ledger.run import Run
 from privet.privacy.mechanisms import GaussianShare
 from privet.privacy.queries import cut, moments, tables, white
 from privet.privacy.queries.codec import encoded
