@@ -183,19 +183,6 @@ def test_two_columns_do_not_explain_each_other_away() -> None:
         assert bool(found.adjacent[0, 2]) == still
 
 
-def test_a_column_that_has_nothing_to_do_with_one_end_explains_nothing() -> None:
-    """1 ⊥ 2, and a test that says 0 ⊥ 2 | 1: then 0 ⊥ 2 as well, which was denied."""
-    question = np.array([[0, 2, 1]], dtype=np.intp)
-    around = complete(4).adjacent
-    around[1, 2] = around[2, 1] = False
-    judge = Told({(0, 2, 1), (0, 2, 1, 3)})
-    found = separated(Skeleton(around, {(1, 2): ()}), question, judge.ask, np.ones((4, 4)))
-    assert found.adjacent[0, 2]
-    wider = np.array([[0, 2, 1, 3]], dtype=np.intp)  # 3 may be a collider that 1 is needed for
-    found = separated(Skeleton(around, {(1, 2): ()}), wider, judge.ask, np.ones((4, 4)))
-    assert not found.adjacent[0, 2]
-
-
 def test_the_limit_on_the_order_is_kept() -> None:
     """0 --> 1 --> 2: without a separator of one column, all three stay joined."""
     chain = np.zeros((3, 3), dtype=bool)

@@ -127,14 +127,12 @@ def _on_paths(neighbours: list[int], x: int, y: int, given: Iterable[int]) -> bo
 
 
 def _circular(separators: Separators, x: int, y: int, given: list[int]) -> bool:
-    """Whether some z was separated from one end by the other, or is given alone and was found to
-    have nothing to do with one end. Then it does not explain x - y."""
-    for z in given:
-        for end, other in ((x, y), (y, x)):
-            between = separators.get((min(z, end), max(z, end)))
-            if between == (other,) or (between == () and len(given) == 1):
-                return True
-    return False
+    """Whether some z was separated from one end by the other: then it does not explain x - y."""
+    return any(
+        separators.get((min(z, end), max(z, end))) == (other,)
+        for z in given
+        for end, other in ((x, y), (y, x))
+    )
 
 
 def _reachable(neighbours: list[int], start: int, without: int) -> int:
