@@ -25,6 +25,7 @@ from privet.schema.model import Schema
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
 from privet.search.pc import collider_weights, skeleton
+from privet.search.skeleton import complete
 from privet.search.stability import RESTARTS, replicated
 from privet.trust.central import Central
 from tests.helpers.stacks import stack
@@ -82,7 +83,7 @@ def test_a_stack_is_searched_as_its_replicas_would_be_one_by_one() -> None:
     evidence, _ = exact_evidence("asia", 3_000)
     constraints = Constraints.of(evidence.names, load("asia").schema().knowledge)
     drawn = table_replicas(evidence, 6, np.random.default_rng(2))
-    start = np.ones((8, 8), dtype=bool) & ~np.eye(8, dtype=bool)
+    start = complete(8)
 
     def generators() -> list[np.random.Generator]:
         return np.random.default_rng(3).spawn(6)

@@ -21,7 +21,7 @@ from privet.search import colliders
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
 from privet.search.pc import arrows, skeleton
-from privet.search.skeleton import Skeleton, complete, prune
+from privet.search.skeleton import Skeleton, complete, prune, separated
 from tests.helpers.cpdags import is_valid_cpdag
 from tests.helpers.separation import Separation
 
@@ -140,6 +140,47 @@ def test_trees_need_separators_of_one_only_and_come_out_whole(seed: int) -> None
         dag[a, b] = True
     found = whole_search(Oracle(dag), [str(i) for i in range(12)], Knowledge(), 2)
     assert np.array_equal(found, cpdag(dag))
+
+
+class Told:
+    """What was told of each question (x, y, *Z) of three columns; dependent where nothing was."""
+
+    def __init__(self, independent: set[tuple[int, ...]]) -> None:
+        self.told = independent
+        # 0 and 1 say nearly the same, and 2 is a little nearer to 0
+        self.strength = np.array([[0.0, 0.9, 0.5], [0.9, 0.0, 0.4], [0.5, 0.4, 0.0]])
+
+    def ask(self, questions: NDArray[np.intp]) -> Any:
+        rows = map(tuple, questions.tolist())
+        return np.array([-1.0 if question in self.told else 1.0 for question in rows])
+
+    def joined(self) -> set[tuple[int, int]]:
+        found = complete(3)
+        for order in (0, 1):
+            found = prune(
+                found,
+                order,
+                self.ask,
+                strength=self.strength,
+                required=np.zeros((3, 3), dtype=bool),
+            )
+        return {(x, y) for x, y in np.argwhere(np.triu(found.adjacent)).tolist()}
+
+
+def test_two_columns_do_not_explain_each_other_away() -> None:
+    """Blunt tests say 1 ⊥ 2 | 0 and 0 ⊥ 2 | 1: the weaker pair goes, the other stays, though a
+    path from 2 by a fourth column would let 1 explain it."""
+    judge = Told({(1, 2, 0), (0, 2, 1)})
+    assert judge.joined() == {(0, 1), (0, 2)}
+    separators: dict[tuple[int, int], tuple[int, ...]] = {(1, 2): (0,)}
+    around = complete(4).adjacent
+    around[1, 2] = around[2, 1] = False
+    question = np.array([[0, 2, 1]], dtype=np.intp)
+    for circles, still in ((False, True), (True, False)):
+        found = separated(
+            Skeleton(around, separators), question, judge.ask, np.ones((4, 4)), circles
+        )
+        assert bool(found.adjacent[0, 2]) == still
 
 
 def test_the_limit_on_the_order_is_kept() -> None:

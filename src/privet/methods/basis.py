@@ -22,6 +22,7 @@ from privet.search.constraints import Constraints
 from privet.search.pc import skeleton
 from privet.search.potential import potential
 from privet.search.protocols import Gains, Judge, Locals
+from privet.search.skeleton import Separators
 from privet.search.stability import DOUBT
 
 Question = tuple[int, ...]
@@ -88,11 +89,13 @@ class Basis:
 @dataclass(frozen=True, kw_only=True)
 class Replicas:
     """Evidence as it might have come out instead: one ``judge`` answers for all replicas at once,
-    and ``each`` is a basis of its own. ``near`` are the pairs that need be looked at."""
+    and ``each`` is a basis of its own. ``near`` are the pairs that need be looked at, and
+    ``separators`` are those that the search found on the evidence itself."""
 
     judge: Judge
     each: Iterator[Basis]
     near: Bools | None
+    separators: Separators
 
 
 def within(constraints: Constraints, pairs: Bools) -> Constraints:
@@ -105,13 +108,14 @@ def within(constraints: Constraints, pairs: Bools) -> Constraints:
 
 class Listener:
     """Counts the questions asked, and remembers the lowest answer about each pair, with its
-    question; ``joined`` are the pairs that the search joined in the end, and ``notes`` what it has
-    to say."""
+    question; ``joined`` are the pairs that the search joined in the end, ``separators`` what
+    separated others, and ``notes`` what it has to say."""
 
     def __init__(self) -> None:
         self.count = 0
         self.notes: tuple[str, ...] = ()
         self.joined: Bools | None = None
+        self.separators: Separators = {}
         self.lowest: dict[tuple[int, int], tuple[float, Question]] = {}
 
     def by(self, answer: Answer) -> Answer:
@@ -193,7 +197,12 @@ def on_tests(judge: Judge, stack: Stack, size: int, parts: Parts = whole) -> Bas
 
     def replicas(count: int, rng: np.random.Generator) -> Replicas:
         near, together = listener.near(size), stack(count, rng)
-        return Replicas(judge=together, each=_voices(together, count, near, parts), near=near)
+        return Replicas(
+            judge=together,
+            each=_voices(together, count, near, parts),
+            near=near,
+            separators=listener.separators,
+        )
 
     return Basis(
         judge=_Voices(judge.strengths, margins),

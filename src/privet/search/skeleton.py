@@ -8,6 +8,9 @@ What differs from the textbook, and makes it robust to noise [found by experimen
   their credibility: first the edges that are weak compared with the paths through Z.
 - A separator must make sense when it is used: each member of Z lies on a path between x and y
   in the graph as it is then. With a perfect oracle this never forbids a minimal separator.
+- Explanations do not go round in a circle: if x explains what z has to do with y, then z does
+  not explain what x has. Both at once would say that y has nothing to do with either [the
+  intersection axiom]. Where x and z say nearly the same, blunt tests find both.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ import numpy as np
 from privet.arrays import Bools, Floats, Indices
 
 Ask = Callable[[Indices], Floats]
+# What separated x < y.
+Separators = dict[tuple[int, int], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ class Skeleton:
     """Which columns are joined, and what separated the others."""
 
     adjacent: Bools
-    separators: dict[tuple[int, int], tuple[int, ...]]
+    separators: Separators
 
 
 def complete(size: int, possible: Bools | None = None) -> Skeleton:
@@ -44,17 +49,20 @@ def prune(
     strength: Floats,
     required: Bools,
     widest: int | None = None,
+    circles: bool = False,
 ) -> Skeleton:
     """Take away the edges that some separator of this size explains.
 
     ``strength[x, y]`` ranks edges; ``widest`` bounds the neighbours (the strongest are kept)
-    from which separators are formed.
+    from which separators are formed. ``circles`` lets explanations go round in them.
     """
     questions = candidates(start.adjacent, order, strength, required, widest)
-    return separated(start, questions, ask, strength)
+    return separated(start, questions, ask, strength, circles)
 
 
-def separated(start: Skeleton, questions: Indices, ask: Ask, strength: Floats) -> Skeleton:
+def separated(
+    start: Skeleton, questions: Indices, ask: Ask, strength: Floats, circles: bool = False
+) -> Skeleton:
     """Without the edges that one of these questions, all of one width, explains; the same object
     if there is none."""
     if not len(questions):
@@ -65,7 +73,9 @@ def separated(start: Skeleton, questions: Indices, ask: Ask, strength: Floats) -
     neighbours = _bitsets(start.adjacent)
     adjacent, separators = start.adjacent.copy(), dict(start.separators)
     for x, y, *given in questions[ranked].tolist():
-        if adjacent[x, y] and _on_paths(neighbours, x, y, given):
+        if not adjacent[x, y] or (not circles and _circular(separators, x, y, given)):
+            continue
+        if _on_paths(neighbours, x, y, given):
             adjacent[x, y] = adjacent[y, x] = False
             neighbours[x] &= ~(1 << y)
             neighbours[y] &= ~(1 << x)
@@ -113,6 +123,15 @@ def _on_paths(neighbours: list[int], x: int, y: int, given: Iterable[int]) -> bo
     wanted = sum(1 << z for z in given)
     return not wanted or (
         not wanted & ~_reachable(neighbours, x, y) and not wanted & ~_reachable(neighbours, y, x)
+    )
+
+
+def _circular(separators: Separators, x: int, y: int, given: list[int]) -> bool:
+    """Whether some z was separated from one end by the other: then it does not explain x - y."""
+    return any(
+        separators.get((min(z, end), max(z, end))) == (other,)
+        for z in given
+        for end, other in ((x, y), (y, x))
     )
 
 

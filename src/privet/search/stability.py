@@ -31,14 +31,14 @@ Step = TypeVar("Step")
 
 def replicated(
     judge: Judge,
-    start: Bools,
+    start: Skeleton,
     constraints: Constraints,
     max_order: int,
     rngs: Sequence[np.random.Generator],
 ) -> list[Bools]:
     """The graph that each replica in the stack gives, which ``judge`` answers for."""
     strengths = judge.strengths()
-    founds = [Skeleton(start, {}) for _ in rngs]
+    founds = [start for _ in rngs]
     for order in range(max_order + 1):
 
         def step(r: int, ask: Ask, order: int = order, before: list[Skeleton] = founds) -> Skeleton:

@@ -13,12 +13,14 @@ from privet.methods.search import Search, closed
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.search.pc import arrows, skeleton
+from privet.search.skeleton import Skeleton
 from privet.search.stability import replicated
 
 
 def find(basis: Basis, schema: Schema, settings: Settings, rng: np.random.Generator) -> Graph:
     constraints = Constraints.of(schema.names, schema.knowledge)
     found = skeleton(basis.judge, constraints, settings.max_order)
+    basis.listener.separators = found.separators
     return closed(arrows(basis.judge, found, constraints, rng), schema)
 
 
@@ -30,7 +32,9 @@ def together(
 ) -> list[Graph]:
     """All replicas at once: each step is played once to hear what all of them ask."""
     constraints = Constraints.of(schema.names, schema.knowledge)
-    start = constraints.possible if replicas.near is None else replicas.near & constraints.possible
+    near = constraints.possible if replicas.near is None else replicas.near & constraints.possible
+    far = {pair: given for pair, given in replicas.separators.items() if not near[pair]}
+    start = Skeleton(near, far)
     found = replicated(replicas.judge, start, constraints, settings.max_order, rngs)
     return [closed(each, schema) for each in found]
 

@@ -126,7 +126,12 @@ def _on(evidence: MomentEvidence, settings: Settings) -> Basis:
     def replicas(count: int, rng: np.random.Generator) -> Replicas:
         near, stack = alone.listener.near(size), evidence.replicas(count, rng)
         each = _each(stack, count, settings, near)
-        return Replicas(judge=MomentJudge(stack, alpha), each=each, near=near)
+        return Replicas(
+            judge=MomentJudge(stack, alpha),
+            each=each,
+            near=near,
+            separators=alone.listener.separators,
+        )
 
     effects = partial(of_moments, [evidence])
     return replace(alone, replicas=replicas, moments=evidence, effects=effects)

@@ -201,7 +201,8 @@ def _interesting(schema: Schema, releases: tuple[Release, ...]) -> list[tuple[in
 def _first_look(
     schema: Schema, releases: tuple[Release, ...]
 ) -> tuple[Skeleton, NDArray[np.float64]]:
-    """Orders 0 and 1 on pairs, lenient at order 0: what is near the bar gets a second look.
+    """Orders 0 and 1 on pairs, lenient at order 0: what is near the bar gets a second look. Any
+    explanation is taken: what is left shares the budget of the second look.
 
     It does not depend on the options of the search, which may differ from search to search.
     """
@@ -214,7 +215,14 @@ def _first_look(
     strength = lenient.strengths()
     found = Skeleton(constraints.possible & ~np.eye(size, dtype=bool), {})
     for order, judge in enumerate((lenient, strict)):
-        found = prune(found, order, judge.margins, strength=strength, required=constraints.required)
+        found = prune(
+            found,
+            order,
+            judge.margins,
+            strength=strength,
+            required=constraints.required,
+            circles=True,
+        )
     return found, strength
 
 
