@@ -214,3 +214,11 @@ def test_a_true_graph_as_a_search_for_hidden_causes_may_find_it(home: Path, run:
     assert "smoke" not in (home / "less.json").read_text()
     assert run("convert", "asia.truth.json", "no.json", "--pag", "--hide", "smog").code == 2
     assert run("convert", "asia.truth.json", "no.json", "--hide", "smoke").code == 2
+
+
+def test_a_draft_goes_into_a_file_and_never_over_another(home: Path, run: Run) -> None:
+    assert run("schema", "draft", "data.csv", "--output", "new.toml").code == 0
+    assert Schema.load(home / "new.toml").names
+    again = run("schema", "draft", "data.csv", "--output", "new.toml")
+    assert again.code == 2 and "exists" in again.err
+    assert run("schema", "draft", "data.csv", "--output", "none/new.toml").code == 2

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import privet
 from privet.errors import DataError
 from privet.schema.born import born_with
 from privet.schema.draft import _round_outward
@@ -80,7 +81,7 @@ def test_columns_that_cannot_be_used_are_left_out_and_named(tmp_path: Path) -> N
     assert Schema.from_toml(text).names == ("fine",)
     out = [line for line in text.splitlines() if line.startswith("# left out")]
     assert len(out) == 4 and '"key\\\\"' in out[0]
-    assert "more than 32" in out[0] and "fewer than two" in out[1] and "no name" in out[3]
+    assert "identifier" in out[0] and "fewer than two" in out[1] and "identifier" in out[3]
 
 
 def test_odd_names_and_levels_survive(tmp_path: Path) -> None:
@@ -176,7 +177,9 @@ def test_spaces_around_names_and_cells_do_not_count(tmp_path: Path) -> None:
 
 
 def test_a_draft_proposes_what_comes_first_by_names_alone(tmp_path: Path) -> None:
-    path = table(tmp_path, "income,age,stage,birthYear", [f"{i},{i},{i},{i}" for i in range(30)])
+    path = table(
+        tmp_path, "income,age,stage,birthYear", [",".join([str(2 * i % 31)] * 4) for i in range(60)]
+    )
     text = draft(path)
     assert Schema.from_toml(text).knowledge.tiers == ()
     at = text.index("# [knowledge]")
@@ -189,7 +192,7 @@ def test_a_draft_proposes_what_comes_first_by_names_alone(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("header", ["income,stage", "age,sex"])
 def test_names_that_tell_nothing_propose_nothing(tmp_path: Path, header: str) -> None:
-    path = table(tmp_path, header, [f"{i},{i}" for i in range(30)])
+    path = table(tmp_path, header, [f"{2 * i % 31},{i % 17}" for i in range(60)])
     assert "tiers" not in draft(path)
 
 
@@ -203,3 +206,59 @@ def test_names_that_tell_nothing_propose_nothing(tmp_path: Path, header: str) ->
 )
 def test_which_names_speak_of_birth(name: str, born: bool) -> None:
     assert bool(born_with([name])) is born
+
+
+# --- what a draft does not take at its word --------------------------------------------------
+
+
+def of(tmp_path: Path, **columns: list[object]) -> Path:
+    rows = zip(*columns.values(), strict=True)
+    return table(tmp_path, ",".join(columns), [",".join(map(str, row)) for row in rows])
+
+
+FLAGS: list[object] = ["yes", "no"] * 20
+WORDS: list[object] = [f"a{i}" for i in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "why"),
+    [
+        ("visit", [f"2020-01-{1 + i % 28:02d}" for i in range(40)], "holds dates"),
+        ("visit", [f"{1 + i % 28}.1.2020" for i in range(40)], "holds dates"),
+        ("when", [f"2020-01-01 10:{i:02d}:00" for i in range(40)], "holds dates"),
+        ("code", WORDS, "looks like an identifier"),
+        ("row", list(range(40)), "looks like an identifier"),
+        ("patient_id", [100 + 7 * i for i in range(40)], "looks like an identifier"),
+    ],
+)
+@pytest.mark.parametrize("frame", [False, True])
+def test_dates_and_identifiers_are_left_out(
+    name: str, cells: list[object], why: str, frame: bool, tmp_path: Path
+) -> None:
+    columns = {"smokes": FLAGS, name: cells}
+    made = privet.draft(columns if frame else of(tmp_path, **columns))
+    assert made.names == ("smokes",) and any(why in remark for remark in made.remarks)
+    assert why in made.to_toml()
+
+
+def test_measurements_that_all_differ_are_kept(tmp_path: Path) -> None:
+    made = privet.draft(of(tmp_path, smokes=FLAGS, weight=[50 + 1.37 * i for i in range(40)]))
+    assert made.names == ("smokes", "weight")
+    made = privet.draft(of(tmp_path, smokes=FLAGS, income=[1000 + 37 * i for i in range(40)]))
+    assert made.names == ("smokes", "income")
+
+
+def test_skewed_numbers_get_an_offer(tmp_path: Path) -> None:
+    skewed: list[object] = [i**6 / 10 for i in range(1, 41)]
+    made = privet.draft(of(tmp_path, smokes=FLAGS, income=skewed))
+    assert any("'income' is skewed" in r and 'scale = "log"' in r for r in made.remarks)
+    even = privet.draft(of(tmp_path, x=[1.5 * i for i in range(40)], y=FLAGS))
+    assert not any("skewed" in remark for remark in even.remarks)
+
+
+def test_a_row_in_the_place_of_the_header_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("yes,31\n" + "no,40\nyes,52\n" * 30)
+    with pytest.raises(DataError, match="looks like a row"):
+        privet.draft(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("2019,2020\n" + "no,yes\nyes,no\n" * 30)
+    assert privet.draft(tmp_path / "t.csv").names == ("2019", "2020")

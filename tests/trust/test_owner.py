@@ -93,3 +93,24 @@ def collected(path: Path, kind: str, folder: Path, protocol: Protocol) -> tuple[
     with judged(folder / "reports" if kind == "folder" else base, protocol) as found:
         (smokers,) = found.con.execute("SELECT count(*) FROM kept WHERE v0 = 1").fetchone()
         return found.people, smokers
+
+
+def test_an_arrow_file_is_a_table(tmp_path: Path) -> None:
+    from pyarrow import feather
+
+    frame = given("arrow", tmp_path)
+    feather.write_feather(frame, tmp_path / "t.arrow")
+    schema = privet.draft(tmp_path / "t.arrow")
+    assert schema.names == ("smokes", "ill", "dose") and schema.name == "t"
+    found = privet.discover(tmp_path / "t.arrow", schema, private=False)
+    assert found.graph == privet.discover(frame, schema, private=False).graph
+
+
+@pytest.mark.parametrize("start", [b"PK\x03\x04", b"\xd0\xcf\x11\xe0"])
+def test_a_workbook_is_refused_with_the_fix(start: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "t.xlsx"
+    path.write_bytes(start + bytes(100))
+    schema = privet.Schema.of(["a", "b"], levels={"a": [0, 1], "b": [0, 1]})
+    for door in (privet.draft, lambda path: privet.discover(path, schema, private=False)):
+        with pytest.raises(DataError, match="save its sheet as CSV"):
+            door(path)

@@ -29,7 +29,7 @@ def locate(release: Release, schema: Schema) -> tuple[Floats, Floats]:
     counts = release.values.reshape(-1, BINS).astype(float)
     posterior = _laws(counts, release.variance)
     centre, deviation, _ = _normal_histograms(BINS)
-    bounds = np.array([schema.column(name).bounds for name in release.asked(Locations).columns])
+    bounds = np.array([schema.column(name).range for name in release.asked(Locations).columns])
     width = (bounds[:, 1] - bounds[:, 0]) / BINS
     return bounds[:, 0] + posterior @ centre * width, posterior @ deviation * width
 

@@ -173,8 +173,8 @@ def _margins(saved: Saved) -> Iterator[_Margin]:
 
 def _histogram(column: Column, counts: Floats, noise: Floats) -> _Margin:
     assert column.bounds is not None  # only numeric columns are located
-    cuts = equal_width(*column.bounds, BINS)
-    fine = Column(name=column.name, kind="numeric", bounds=column.bounds, cuts=cuts)
+    cuts = equal_width(*column.bounds, BINS, column.scale)
+    fine = replace(column, cuts=cuts, missing="value", missing_value=None, shares=(), free=False)
     return _Margin(column=fine, labels=fine.labels, counts=counts, noise=noise)
 
 

@@ -15,6 +15,7 @@ from privet.schema.values import edge_texts, finite, guessed_shares, level_text
 
 Kind = Literal["categorical", "ordinal", "numeric"]
 Missing = Literal["level", "value", "drop"]
+Scale = Literal["linear", "log"]
 
 MOST_LEVELS = 65_535  # a code fits 16 bits
 DEFAULT_BINS = 4
@@ -24,7 +25,8 @@ DEFAULT_BINS = 4
 class Column:
     """One column. Left out: `cuts` gives 4 bins of equal width, which are `free`: a method may cut
     elsewhere. `missing` gives the declared value in the middle (numeric, ordinal) or the first.
-    `shares` is a guess of how common each level is, which plans use and nothing else.
+    `shares` is a guess of how common each level is, which plans use and nothing else. On the
+    `scale` "log" bins and moments are those of the logarithms, for numbers such as incomes.
 
     >>> privet.Column(name="age", kind="numeric", bounds=(18, 100)).labels
     ('[18, 38.5)', '[38.5, 59)', '[59, 79.5)', '[79.5, 100]')
@@ -41,6 +43,7 @@ class Column:
     missing_value: str | float | None = None
     shares: tuple[float, ...] = field(default=(), compare=False)
     free: bool = field(default=False, compare=False)
+    scale: Scale = "linear"
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -68,10 +71,10 @@ class Column:
         object.__setattr__(self, attribute, value)  # only while the column is being built
 
     def _check_levels(self) -> None:
-        if self.bounds is not None or self.cuts:
+        if self.bounds is not None or self.cuts or self.scale != "linear":
             raise SchemaError(
-                f"column {self.name!r} is {self.kind}, so it has levels and no bounds, bins or "
-                f'cuts; remove them or declare kind = "numeric"'
+                f"column {self.name!r} is {self.kind}, so it has levels and no bounds, bins, "
+                f'cuts or scale; remove them or declare kind = "numeric"'
             )
         self._set("levels", tuple(level_text(self.name, level) for level in self.levels))
         if len(self.levels) < 2:
@@ -102,9 +105,19 @@ class Column:
                 f"column {self.name!r} has bounds [{low!r}, {high!r}]; "
                 f"the first must lie below the second, at a finite distance"
             )
+        if not isinstance(self.scale, str) or self.scale not in get_args(Scale):
+            raise SchemaError(
+                f"column {self.name!r} has scale = {self.scale!r}; use one of "
+                f"{', '.join(get_args(Scale))}"
+            )
+        if self.scale == "log" and low <= 0:
+            raise SchemaError(
+                f"column {self.name!r} has a scale of logarithms and bounds [{low!r}, {high!r}]; "
+                f"the first must lie above 0: numbers below it count as the bound"
+            )
         self._set("bounds", (low, high))
         cuts = tuple(finite(self.name, "cut", cut) for cut in self.cuts)
-        default = equal_width(low, high, DEFAULT_BINS)
+        default = equal_width(low, high, DEFAULT_BINS, self.scale)
         self._set("free", not cuts or (self.free and cuts == default))
         cuts = cuts or default
         edges = (low, *cuts, high)
@@ -150,8 +163,21 @@ class Column:
     def _default_value(self) -> str | float:
         if self.bounds is not None:
             low, high = self.bounds
-            return low + (high - low) / 2
+            return (
+                math.sqrt(low) * math.sqrt(high) if self.scale == "log" else low + (high - low) / 2
+            )
         return self.levels[(len(self.levels) - 1) // 2 if self.kind == "ordinal" else 0]
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """The bounds, as the numbers that are added up have them.
+
+        >>> privet.Column(name="income", kind="numeric", bounds=(1, 100), scale="log").range
+        (0.0, 4.605170185988092)
+        """
+        if self.bounds is None or self.scale == "linear":
+            return self.bounds
+        return math.log(self.bounds[0]), math.log(self.bounds[1])
 
     @property
     def cardinality(self) -> int:

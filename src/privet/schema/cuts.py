@@ -1,7 +1,8 @@
 """Where numbers are cut into bins: what a schema leaves open may be chosen later, on a public grid.
 
 A column without declared bins or cuts is *free*. Between its bounds there are FINE steps of equal
-width, and only at their edges may it be cut, so that all ways to cut are merged fine bins.
+width on its scale, and only at their edges may it be cut, so that all ways to cut are merged fine
+bins.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
+from math import exp, log
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,8 +23,11 @@ Cuts = tuple[
 ]  # of each column, the places of its cuts: 1 to FINE - 1
 
 
-def equal_width(low: float, high: float, bins: int) -> tuple[float, ...]:
-    """The inner edges of `bins` bins of equal width."""
+def equal_width(low: float, high: float, bins: int, scale: str = "linear") -> tuple[float, ...]:
+    """The inner edges of `bins` bins of equal width, on a scale where they are that."""
+    if scale == "log":
+        start, width = log(low), log(high) - log(low)
+        return tuple(exp(start + width * i / bins) for i in range(1, bins))
     return tuple(low + (high - low) * i / bins for i in range(1, bins))
 
 
@@ -59,7 +64,7 @@ def fixed(schema: Schema) -> Schema:
 
 def _grid(column: Column) -> tuple[float, ...]:
     low, high = column.bounds or (0.0, 1.0)
-    return equal_width(low, high, FINE)
+    return equal_width(low, high, FINE, column.scale)
 
 
 def _has_room(column: Column) -> bool:

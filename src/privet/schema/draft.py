@@ -10,11 +10,11 @@ import gzip
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from privet.schema.build import default_name
 from privet.schema.column import Column
 from privet.schema.frames import distinct, header_of, is_path
 from privet.schema.model import CHOICE, Schema
+from privet.schema.suspects import Look, is_row, no_model, skew
 from privet.schema.toml import READ, toml_text
 
 if TYPE_CHECKING:
@@ -33,16 +34,6 @@ if TYPE_CHECKING:
 FEW = 12  # distinct values up to which a column of numbers is taken for one of levels
 MOST = 32  # distinct texts up to which a draft lists them all: what tables serve
 MISSING = ("", "na", "nan", "null", "?")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """What the draft saw of a column."""
-
-    values: tuple[str, ...]  # distinct ones, and not more than MOST + 1 of them
-    missing: bool
-    numeric: bool
-    range: tuple[float, float] | None
 
 
 def draft(data: Any, name: str | None = None) -> Schema:
@@ -78,13 +69,20 @@ def draft_texts(
 
 
 def _drafted(looks: dict[str, Look], name: str, label: str, remarks: Sequence[str]) -> Schema:
-    columns, unconfirmed, left_out = [], [], []
+    if is_row(list(looks), looks):
+        raise DataError(
+            f"the first line of {label} looks like a row and not like names of columns "
+            f"({', '.join(list(looks)[:4])}); put a line of names above it"
+        )
+    columns, unconfirmed, left_out, notes = [], [], [], []
     for column_name, look in looks.items():
-        column = _propose(column_name, look)
+        column = no_model(column_name, look) or _propose(column_name, look)
         if isinstance(column, str):
             left_out.append(f"left out: {toml_text(column_name)} ({column}; {READ})")
             continue
         columns.append(column)
+        crowded = skew(column_name, look) if column.bounds else None
+        notes += [f"{crowded} ({READ})"] if crowded else []
         read = ("kind", "bounds" if column.bounds else "levels", "missing")
         facts = read[: 3 if column.missing == "level" else 2]
         unconfirmed += [f"{column_name}.{fact}" for fact in facts]
@@ -99,7 +97,7 @@ def _drafted(looks: dict[str, Look], name: str, label: str, remarks: Sequence[st
         name=name,
         columns=tuple(columns),
         unconfirmed=tuple(unconfirmed),
-        remarks=(*remarks, *left_out),
+        remarks=(*remarks, *notes, *left_out),
     )
 
 
@@ -152,9 +150,12 @@ def _look_at_frame(data: Any, place: int) -> Look:
     numeric = bool(values) and len(known) == len(values)
     return Look(
         values=tuple(values[: MOST + 1]),
+        distinct=len(values),
+        rows=len(data) if not isinstance(data, Mapping) else len(next(iter(data.values()))),
         missing=missing or len(values) < len(texts),
         numeric=numeric,
         range=(min(known), max(known)) if numeric else None,
+        median=median(known) if numeric else None,
     )
 
 
@@ -268,23 +269,28 @@ def _look(base: DuckDBPyConnection, column: int) -> Look:
     """Repeated cells tell nothing new, so that only the distinct ones are looked at."""
     base.execute(
         "CREATE OR REPLACE TEMP TABLE seen AS"
-        f" SELECT DISTINCT trim(c{column}, ' \t\r\n') AS v FROM cells"
+        f" SELECT trim(c{column}, ' \t\r\n') AS v, count(*) AS times FROM cells GROUP BY ALL"
     )
     gone = f"(v IS NULL OR lower(v) IN {MISSING})"
     number = "try_cast(v AS DOUBLE)"
     row = base.execute(
         f"SELECT coalesce(bool_or({gone}), false),"
         f" coalesce(bool_and({number} IS NOT NULL) FILTER (NOT {gone}), false),"
-        f" min({number}) FILTER (NOT {gone}), max({number}) FILTER (NOT {gone}) FROM seen"
+        f" min({number}) FILTER (NOT {gone}), max({number}) FILTER (NOT {gone}),"
+        f" median({number}) FILTER (NOT {gone}), count(*) FILTER (NOT {gone}), sum(times)"
+        " FROM seen"
     ).fetchone()
     assert row is not None  # an aggregate always answers
-    missing, numeric, low, high = row
+    missing, numeric, low, high, middle, distinct, rows = row
     values = base.execute(f"SELECT v FROM seen WHERE NOT {gone} LIMIT {MOST + 1}").fetchall()
     return Look(
         values=tuple({str(value).strip() for (value,) in values} - {""}),
+        distinct=int(distinct),
+        rows=int(rows or 0),
         missing=bool(missing),
         numeric=bool(numeric),
         range=(low, high) if numeric else None,
+        median=middle if numeric else None,
     )
 
 

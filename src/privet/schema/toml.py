@@ -28,7 +28,7 @@ SCHEMA_KEYS = (
     "columns",
     "knowledge",
 )
-COLUMN_KEYS = ("kind", "levels", "bounds", "bins", "cuts", "missing", "shares")
+COLUMN_KEYS = ("kind", "levels", "bounds", "scale", "bins", "cuts", "missing", "shares")
 KNOWLEDGE_KEYS = ("tiers", "required", "forbidden")
 
 HEADER = """\
@@ -111,6 +111,7 @@ def _column(name: str, body: object) -> Column:
         levels=tuple(body.get("levels", ())),
         bounds=None if bounds is None else cast("tuple[float, float]", tuple(bounds)),
         cuts=_bins(where, body) if "bins" in body else tuple(body.get("cuts", ())),
+        scale=body.get("scale", "linear"),
         shares=tuple(body.get("shares", ())),
         **_missing(where, body.get("missing")),
     )
@@ -131,8 +132,8 @@ def _bins(where: str, body: Mapping[str, Any]) -> tuple[float, ...]:
     if len(bounds) != 2 or not all(isinstance(bound, int | float) for bound in bounds):
         return ()  # Column refuses such bounds
     try:
-        return equal_width(float(bounds[0]), float(bounds[1]), bins)
-    except OverflowError:
+        return equal_width(float(bounds[0]), float(bounds[1]), bins, body.get("scale", "linear"))
+    except (OverflowError, ValueError):
         return ()
 
 
@@ -223,9 +224,11 @@ def _column_to_dict(column: Column) -> dict[str, Any]:
     else:
         bins = len(column.cuts) + 1
         body["bounds"] = list(column.bounds)
+        if column.scale != "linear":
+            body["scale"] = column.scale
         if column.free:
             pass  # nobody has declared any
-        elif column.cuts == equal_width(*column.bounds, bins):
+        elif column.cuts == equal_width(*column.bounds, bins, column.scale):
             body["bins"] = bins
         else:
             body["cuts"] = list(column.cuts)

@@ -8,7 +8,7 @@ from pathlib import Path
 from privet.errors import DataError
 from privet.privacy.engines.fit import ColumnFit, Fit, fit
 from privet.privacy.engines.layered import METADATA
-from privet.privacy.engines.source import Source, source_of
+from privet.privacy.engines.source import ARROW, EXCEL, Source, source_of
 from privet.privacy.engines.texts import first_texts
 from privet.schema import draft as drafts
 from privet.schema.frames import is_frame
@@ -62,7 +62,9 @@ def _is_plain(data: object) -> bool:
 def _holds_tables(path: Path) -> bool:
     """Whether this file is more than a table of CSV or Parquet."""
     with path.open("rb") as file:
-        return file.read(12)[8:] == b"DUCK" or path.name.endswith(METADATA)
+        start = file.read(12)
+    other = start[:6] == ARROW or start[:4] in EXCEL or start[8:] == b"DUCK"
+    return other or path.name.endswith(METADATA)
 
 
 def _name(data: object, source: Source) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privet.cli.show import (
@@ -19,7 +20,7 @@ from privet.cli.show import (
     rows,
     table,
 )
-from privet.errors import DataError
+from privet.errors import DataError, OutputError
 
 if TYPE_CHECKING:
     from privet.trust.owner import ColumnFit, Fit
@@ -34,6 +35,7 @@ def add(parsers: Subparsers) -> None:
     what = "propose a schema (TOML) and mark what was read from the data"
     draft = command(actions, "draft", what)
     draft.add_argument("data", metavar="DATA", help="CSV or Parquet file, or a table of an engine")
+    draft.add_argument("--output", metavar="FILE", help="write it there (default: print it)")
     draft.set_defaults(run=run)
     check = command(actions, "check", "hold a table against its schema; exact, for its owner only")
     check.add_argument("data", metavar="DATA", help="CSV or Parquet file")
@@ -46,9 +48,25 @@ def run(args: argparse.Namespace) -> None:
     from privet.trust.owner import draft
 
     text = draft(args.data).to_toml()
+    if args.output is not None:
+        _write(Path(args.output), text)
+        return
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")  # a schema is read as UTF-8 everywhere
     sys.stdout.write(text)
+
+
+def _write(path: Path, text: str) -> None:
+    """Never over another file: that one may have been corrected by a person."""
+    try:
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError:
+        raise OutputError(f"{str(path)!r} exists; choose another file, or remove it") from None
+    except OSError as error:
+        raise OutputError(
+            f"cannot write {str(path)!r} ({error.strerror}); choose another place"
+        ) from None
 
 
 def run_check(args: argparse.Namespace) -> None:

@@ -82,7 +82,7 @@ class Encoder:
         are to ``stream``."""
         pick = Pick(columns=self.needed(wanted), kind="numbers" if numbers else "codes")
         for part in self._read(source, pick, stream):
-            yield self.filled(part, wanted)
+            yield self.filled(part, wanted, numbers)
 
     def people(
         self, source: Source, wanted: tuple[str, ...], *, numbers: bool, stream: bool
@@ -94,7 +94,7 @@ class Encoder:
         for portion in range(portions):
             pick = Pick(columns=columns, kind="both", person=person, portion=(portion, portions))
             part = joined(self._read(source, pick, stream), pick.keys)
-            yield self.filled(self.limited(part, columns, numbers), wanted)
+            yield self.filled(self.limited(part, columns, numbers), wanted, numbers)
 
     def limited(self, part: Arrays, columns: tuple[Column, ...], numbers: bool) -> Arrays:
         """Of rows with everything about them, those that count, and what was asked of them."""
@@ -132,12 +132,19 @@ class Encoder:
         found = [column for column in there if column.name in wanted or column.missing == "drop"]
         return tuple(found or there[:1])  # one of them, to know the number of rows
 
-    def filled(self, read: Arrays, wanted: tuple[str, ...]) -> Arrays:
+    def filled(self, read: Arrays, wanted: tuple[str, ...], numbers: bool) -> Arrays:
+        """With the columns that are not in the table, and numbers on the scale of their column:
+        here, for all engines, whose own logarithms might differ in the last digit."""
         length = len(next(iter(read.values())))
-        return {
-            name: read[name] if name in read else np.full(length, self.constant[name], np.uint16)
-            for name in wanted or read
-        }
+        found = {}
+        for name in wanted or read:
+            cells = read.get(name)
+            if cells is None:
+                cells = np.full(length, self.constant[name], np.uint16)
+            elif numbers and self.schema.column(name).scale == "log":
+                cells = np.log(cells)  # clamped to bounds above 0
+            found[name] = cells
+        return found
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from privet.errors import DataError
@@ -92,6 +94,27 @@ def lazy(data: Any) -> Stream:
 
     odd = tuple(map(odd_kind, kinds.dtypes()))
     return Stream("the LazyFrame", tuple(kinds.names()), odd, read)
+
+
+def arrow_file(path: Path) -> Stream:
+    """A file of Arrow (IPC, also called Feather)."""
+    try:
+        from pyarrow import dataset
+    except ImportError:
+        raise DataError(
+            f"{str(path)!r} is an Arrow file, which needs pyarrow; pip install pyarrow, or save "
+            "the table as Parquet"
+        ) from None
+    try:
+        found = dataset.dataset(path, format="ipc")
+    except (OSError, ValueError):
+        raise DataError(f"{str(path)!r} cannot be read as Arrow; save the table anew") from None
+    return replace(_dataset(found), label=repr(str(path)), version=partial(_stamp, path))
+
+
+def _stamp(path: Path) -> object:
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size
 
 
 def _dataset(data: Any) -> Stream:

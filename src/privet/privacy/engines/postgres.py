@@ -126,7 +126,7 @@ class PostgresParts:
         found = self.encoder.needed(self.encoder.schema.names if limited else columns)
         try:
             for part in self._copied(found, numbers):
-                filled = self.encoder.filled(part, columns)
+                filled = self.encoder.filled(part, columns, numbers)
                 yield filled if keep is None else sampled(filled, keep)
         except Exception:  # whose message might quote a cell
             raise DataError(UNREADABLE) from None

@@ -52,6 +52,8 @@ DELIMITERS = (",", "\t", ";", "|")
 # is; an error for want of memory would tell something about the rows.
 PORTION, PORTION_OF_TEXT = 1 << 26, 1 << 29
 UNKNOWN = 8  # portions of a table whose size nobody says
+ARROW = b"ARROW1"  # how such files begin
+EXCEL = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 KINDS = (
     "a CSV or Parquet file, a DataFrame (pandas, polars, Spark), a table (pyarrow, Ibis, DuckDB, "
     "PostgreSQL, Delta, Iceberg) or a dict"
@@ -175,7 +177,7 @@ def source_of(data: object, wanted: tuple[str, ...] = ()) -> Source:
 
 
 def _file(path: Path, wanted: tuple[str, ...]) -> Source:
-    from privet.privacy.engines import duck, layered, parquet
+    from privet.privacy.engines import duck, frames, layered, parquet
 
     if path.is_dir():
         return layered.folder(path) or parquet.folder(path)
@@ -194,6 +196,13 @@ def _file(path: Path, wanted: tuple[str, ...]) -> Source:
         return layered.version(path)
     if start[8:] == b"DUCK":
         return duck.table(str(path))
+    if start[:6] == ARROW:
+        return frames.arrow_file(path)
+    if start[:4] in EXCEL:
+        raise DataError(
+            f"{str(path)!r} is an Excel workbook, or some other archive; save its sheet as CSV in "
+            "UTF-8 (in Excel: Save as, CSV UTF-8) and give that file"
+        )
     if start[:4] == b"PAR1":
         return parquet.opened([path], repr(str(path)))
     if path.suffix.lower() in (".parquet", ".pq"):

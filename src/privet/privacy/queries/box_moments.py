@@ -68,7 +68,7 @@ class BoxMoments(Query):
 
     def vectors(self, block: Floats, schema: Schema) -> Floats:
         """The vectors v of some rows, as columns; whole numbers kept as floats."""
-        bounds = [schema.column(name).bounds or (0.0, 1.0) for name in self.columns]
+        bounds = [schema.column(name).range or (0.0, 1.0) for name in self.columns]
         v = np.full((len(bounds) + 1, len(block)), float(GRID))
         for line, (low, high), x in zip(v[1:], bounds, block.T, strict=True):
             middle, half = low / 2 + high / 2, high / 2 - low / 2

@@ -58,7 +58,7 @@ class Locations(Histograms):
         return rows.total(self.columns, size, partial(self._add, schema=schema))
 
     def _add(self, total: Integers, block: Floats, schema: Schema) -> None:
-        bounds = [schema.column(name).bounds or (0.0, 1.0) for name in self.columns]
+        bounds = [schema.column(name).range or (0.0, 1.0) for name in self.columns]
         lines = total.reshape(len(self.columns), BINS)
         for counts, (low, high), x in zip(lines, bounds, block.T, strict=True):
             with np.errstate(over="ignore", invalid="ignore"):

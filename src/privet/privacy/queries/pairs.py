@@ -215,12 +215,12 @@ def check_pair(
 def check_numeric(name: str, schema: Schema) -> Range:
     """The bounds of a column that has some."""
     column = schema.column(name)
-    if column.bounds is None:
+    if column.range is None:
         raise SchemaError(
             f"column {name!r} is {column.kind}, but a cause-effect pair is one of numbers; "
             'declare it kind = "numeric" with bounds, or name another column'
         )
-    return column.bounds
+    return column.range
 
 
 def ranges_of(

@@ -189,7 +189,7 @@ def second_moments(curator: Curator) -> tuple[Floats, float]:
         sums = matrix(curator.exact(query).values, len(schema.names))
         rows = max(float(sums[0, 0]), 1.0)
         mean = sums[0, 1:] / rows
-        half = np.array([(c.bounds[1] - c.bounds[0]) / 2 for c in schema.columns if c.bounds])
+        half = np.array([(c.range[1] - c.range[0]) / 2 for c in schema.columns if c.range])
         return (sums[1:, 1:] / rows - np.outer(mean, mean)) * np.outer(half, half), rows
     names, sizes = schema.names, [column.cardinality for column in schema.columns]
     pairs = list(combinations(range(len(names)), 2))

@@ -46,7 +46,7 @@ class Gram(Unbounded):
         return 1 + p + p * p
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
-        low, high = np.array([column.bounds for column in schema.columns]).T
+        low, high = np.array([column.range for column in schema.columns]).T
         p = len(low)
         count, sums, products = 0, np.zeros(p), np.zeros((p, p))
         for block in rows.numbers(schema.names):
