@@ -56,7 +56,7 @@ def test_each_finds_the_collider_and_promises_nothing(name: str, tmp_path: Path)
         else:
             assert traffic["messages"] >= 3 and traffic["bytes_up"] >= 3
     files = found.save(tmp_path / name)
-    expected = {"graph.json", "certificate.json", "seal.json", "graph.svg"}
+    expected = {"graph.json", "certificate.json", "seal.json", "graph.svg", "report.html"}
     assert {file.name for file in files} == expected
     assert json.loads((tmp_path / name / "certificate.json").read_text())["private"] is False
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from privet.errors import OutputError
+
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
     from rich.table import Table
@@ -114,6 +116,17 @@ def number(value: float | None, digits: int = 3) -> str:
 def about(value: float) -> str:
     """A number to three digits, written out where it is short enough: 14,000 and not 1.4e+04."""
     return f"{value:.3g}" if value >= 1e7 else f"{float(f'{value:.3g}'):,.15g}"
+
+
+def write_new(path: str, text: str) -> None:
+    """Never over another file: that one may have been corrected by a person."""
+    try:
+        with Path(path).open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError:
+        raise OutputError(f"{path!r} exists; choose another file, or remove it") from None
+    except OSError as error:
+        raise OutputError(f"cannot write {path!r} ({error.strerror}); choose another") from None
 
 
 def print_json(value: Any) -> None:

@@ -41,11 +41,17 @@ BAND = 38.0  # from the middle of a layer to the edge of its tier
 _UNPRINTABLE = re.compile("[^\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def svg(graph: Graph, title: str | None = None, tiers: Sequence[Sequence[str]] = ()) -> str:
+def svg(
+    graph: Graph,
+    title: str | None = None,
+    tiers: Sequence[Sequence[str]] = (),
+    kinds: Sequence[str] = (),
+) -> str:
     """The picture. Thick dark edges are sure ones; a number on an edge is its confidence. A
     dashed edge leans: an arrow that too little speaks for. Faint dots join pairs that are
     undecided; where these are many they are hidden, for a page to show on demand. Tiers lie on
-    bands, one above the other."""
+    bands, one above the other. ``kinds`` are classes of the edges, in their order, for a page to
+    colour them by."""
     drawn = figure(graph, tiers)
     layout, arrows, curves = drawn.layout, drawn.arrows, drawn.curves
     labels = _labels(drawn)
@@ -53,7 +59,11 @@ def svg(graph: Graph, title: str | None = None, tiers: Sequence[Sequence[str]] =
     width = max(layout.width, text_width(title or "", 15) + 4) + 2 * MARGIN
     height = layout.height + top + MARGIN
     body = [*_bands(drawn), _undecided(graph, layout.centres)]
-    body += [_edge(edge, curves[arrow], arrow, graph) for arrow, edge in arrows.items()]
+    classes = [f"edge {kind}" for kind in kinds] or ["edge"] * len(arrows)
+    body += [
+        _edge(edge, curves[arrow], arrow, graph, each)
+        for (arrow, edge), each in zip(arrows.items(), classes, strict=True)
+    ]
     body += [
         _node(node, drawn.names[i], layout.centres[i], drawn.widths[i])
         for i, node in enumerate(graph.nodes)
@@ -67,7 +77,7 @@ def svg(graph: Graph, title: str | None = None, tiers: Sequence[Sequence[str]] =
     )
 
 
-def _edge(edge: Edge, curve: Curve, arrow: Arrow, graph: Graph) -> str:
+def _edge(edge: Edge, curve: Curve, arrow: Arrow, graph: Graph, css: str) -> str:
     at_source, at_target = ends(edge)
     downwards = graph.nodes[arrow[0]] == edge.source
     top, bottom = (at_source, at_target) if downwards else (at_target, at_source)
@@ -76,7 +86,7 @@ def _edge(edge: Edge, curve: Curve, arrow: Arrow, graph: Graph) -> str:
     room = {"tail": 0.0, "arrow": 8.0, "circle": 8.0}
     marks = _mark(top, curve, 0, 1.0, width) + _mark(bottom, curve, -1, -1.0, width)
     return (
-        f'<g class="edge" opacity="{opacity:.2f}"><title>{_safe(_told(edge))}</title>'
+        f'<g class="{css}" opacity="{opacity:.2f}"><title>{_safe(_told(edge))}</title>'
         f'<path d="{curve.path(room[top], room[bottom])}" stroke-width="{width:.2f}"'
         f"{_dashes(edge)}/>{marks}</g>"
     )

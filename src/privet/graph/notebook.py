@@ -56,16 +56,18 @@ def _line(edge: Edge) -> tuple[str, str, str]:
 
 
 def comparison_html(found: Comparison) -> str:
+    return notebook(comparison_table(found))
+
+
+def comparison_table(found: Comparison) -> str:
     """Shares of pairs and of arrows, and how many edges differ."""
     lines = [
         (what, *(_share(getattr(found, f"{what}_{score}")) for score in _SCORES))
         for what in ("skeleton", "directed")
     ]
     more = "" if found.sid is None else f"; intervention distance (SID): {found.sid}"
-    return notebook(
-        f"<p>Pairs whose edge differs (SHD): {found.shd}{more}</p>",
-        table(("", "precision", "recall", "F1"), lines),
-    )
+    differ = f"<p>Pairs whose edge differs (SHD): {found.shd}{more}</p>"
+    return differ + table(("", "precision", "recall", "F1"), lines)
 
 
 _SCORES = ("precision", "recall", "f1")

@@ -22,17 +22,18 @@ class Comparison(Exports):
     notes: tuple[str, ...] = ()
 
     def save(self, folder: str | Path, *, force: bool = False) -> tuple[Path, ...]:
-        """Write graph.json, certificate.json and graph.svg."""
+        """Write graph.json, certificate.json, graph.svg and report.html."""
         with Stage(folder, force=force) as stage:
             return self.write(stage)
 
     def write(self, stage: Stage) -> tuple[Path, ...]:
-        from privet.graph.drawing import svg
         from privet.graph.formats.files import to_json
+        from privet.results.report.graph import plain_report
 
         stage.write("graph.json", to_json(self.graph))
         stage.write("certificate.json", self.certificate.to_json())
-        stage.write("graph.svg", svg(self.graph))
+        stage.write("graph.svg", str(self.plot()))
+        stage.write("report.html", plain_report(self))
         return stage.seal()
 
     def _exported(self) -> Graph:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from privet.cli.show import Subparsers, add_json, command, console, print_json, rows, table
+from privet.cli.show import (
+    Subparsers,
+    add_json,
+    command,
+    console,
+    print_json,
+    rows,
+    table,
+    write_new,
+)
 
 
 def add(parsers: Subparsers) -> None:
@@ -15,6 +24,7 @@ def add(parsers: Subparsers) -> None:
         help="graph file of the true graph, or a list of edges (.csv, .edges, .txt)",
     )
     parser.add_argument("found", metavar="FOUND", help="graph file of the found graph")
+    parser.add_argument("--output", metavar="FILE", help="a page with the picture (.html)")
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -26,7 +36,12 @@ def run(args: argparse.Namespace) -> None:
     from privet.graph.metrics import compare
 
     found = load(args.found)
-    result = compare(load(args.truth, found.nodes), found)
+    truth = load(args.truth, found.nodes)
+    result = compare(truth, found)
+    if args.output is not None:
+        from privet.results.report.compare import report
+
+        write_new(args.output, report(truth, found, result))
     if args.json:
         print_json(asdict(result))
         return

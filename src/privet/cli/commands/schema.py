@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privet.cli.show import (
@@ -19,8 +18,9 @@ from privet.cli.show import (
     printable,
     rows,
     table,
+    write_new,
 )
-from privet.errors import DataError, OutputError
+from privet.errors import DataError
 
 if TYPE_CHECKING:
     from privet.trust.owner import ColumnFit, Fit
@@ -49,24 +49,11 @@ def run(args: argparse.Namespace) -> None:
 
     text = draft(args.data).to_toml()
     if args.output is not None:
-        _write(Path(args.output), text)
+        write_new(args.output, text)
         return
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")  # a schema is read as UTF-8 everywhere
     sys.stdout.write(text)
-
-
-def _write(path: Path, text: str) -> None:
-    """Never over another file: that one may have been corrected by a person."""
-    try:
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except FileExistsError:
-        raise OutputError(f"{str(path)!r} exists; choose another file, or remove it") from None
-    except OSError as error:
-        raise OutputError(
-            f"cannot write {str(path)!r} ({error.strerror}); choose another place"
-        ) from None
 
 
 def run_check(args: argparse.Namespace) -> None:

@@ -26,7 +26,7 @@ def explained(found: Discovery) -> tuple[Explanation, ...]:
         return ()
 
 
-def picture(graph: Graph, drawn: str, undecided: int = 0) -> str:
+def picture(graph: Graph, drawn: str, undecided: int = 0, doubts: str = "undecided") -> str:
     """The graph, and what makes it move; the page's script unfolds that."""
     at = {name: i for i, name in enumerate(graph.nodes)}
     ends = [[at[e.source], at[e.target], e.confidence] for e in graph.edges]
@@ -34,14 +34,14 @@ def picture(graph: Graph, drawn: str, undecided: int = 0) -> str:
     known = any(edge.confidence is not None for edge in graph.edges)
     return (
         f'<section class="graph" {facts}><h2>The graph</h2>\n'
-        f'<div class="controls" hidden>{_controls(graph, known, undecided)}</div>'
+        f'<div class="controls" hidden>{_controls(graph, known, undecided, doubts)}</div>'
         f'<div class="picture">{drawn}</div>'
         '<div class="told" aria-live="polite" hidden></div>'
         f"{_reading(graph)}</section>"
     )
 
 
-def _controls(graph: Graph, known: bool, undecided: int) -> str:
+def _controls(graph: Graph, known: bool, undecided: int, doubts: str) -> str:
     names = "".join(f'<option value="{safe(name)}">' for name in graph.nodes)
     find = (
         '<label>Find a column <input type="search" list="columns" autocomplete="off"></label>'
@@ -51,13 +51,13 @@ def _controls(graph: Graph, known: bool, undecided: int) -> str:
         '<label>Confidence at least <input type="range" min="0" max="1" step="0.01" value="0">'
         f"<output>0.00: {len(graph.edges)} of {len(graph.edges)} edges</output></label>"
     )
-    doubts = f'<label><input type="checkbox"> undecided pairs ({undecided})</label>'
+    open_ = f'<label><input type="checkbox"> {doubts} pairs ({undecided})</label>'
     zoom = (
         '<span><button type="button" data-zoom="in" aria-label="zoom in">+</button> '
         '<button type="button" data-zoom="out" aria-label="zoom out">&minus;</button> '
         '<button type="button" data-zoom="fit">whole</button></span>'
     )
-    return find + (sure if known else "") + (doubts if undecided else "") + zoom
+    return find + (sure if known else "") + (open_ if undecided else "") + zoom
 
 
 def _reading(graph: Graph) -> str:

@@ -20,6 +20,7 @@ from privet.results.report.page import badge, page, promise
 from privet.results.saved import Saved
 
 if TYPE_CHECKING:
+    from privet.results.comparison import Comparison
     from privet.results.discovery import Discovery
 
 MOST_UNDECIDED = 60  # pairs that the page lists
@@ -43,6 +44,20 @@ def report(found: Discovery) -> str:
         section("How to cite it", _cite(found)),
     ]
     return page(name, parts)
+
+
+def plain_report(found: Comparison) -> str:
+    """The page of a graph without evidence."""
+    name = found.certificate["schema"]
+    return page(
+        name,
+        [
+            f"<h1>{safe(found.method)} on {safe(name)}</h1>{badge(found.certificate)}",
+            picture(found.graph, found.plot()),
+            section("The edges", edges(found.graph, ()) + paragraphs(found.notes)),
+            section("What is promised", promise(found.certificate)),
+        ],
+    )
 
 
 def _columns(found: Discovery) -> str:
