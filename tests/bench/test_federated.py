@@ -160,7 +160,12 @@ def test_the_pages(cytometry: str, tmp_path: Path) -> None:
         for cell in grid.cells()
     }
     files = federated.publish(grid, made_up, tmp_path)
-    assert [file.name for file in files] == ["runs.jsonl", "federated.md", "federated.svg"]
+    assert [file.name for file in files] == [
+        "runs.jsonl",
+        "federated.md",
+        "federated.svg",
+        "index.html",
+    ]
     page = files[1].read_text()
     for text in (
         "REGED cannot be",

@@ -214,6 +214,7 @@ def test_a_run_goes_on_where_it_stopped_and_makes_pages(
         "local.md",
         "local-paper.svg",
         "local-protocols.svg",
+        "index.html",
     }
     for file in files:
         if file.suffix == ".svg":

@@ -129,6 +129,7 @@ def test_pages(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         "pairs.svg",
         "kusner.md",
         "kusner.svg",
+        "index.html",
     ]
     text = files[2].read_text()
     assert grid.command("out") in text and "Tübingen pairs" in text and "rank methods" in text

@@ -47,7 +47,7 @@ def test_bench_central(home: Path, run: Run) -> None:
         "pc",
         "interaction-pc",
     ]
-    for name in ("runs.jsonl", "central.md", "central.svg"):
+    for name in ("runs.jsonl", "central.md", "central.svg", "index.html"):
         assert name in done.out and (home / "out" / name).exists()
     assert "interaction-pc" in done.out and "skeleton F1" in done.out
     assert (home / "out" / "central.svg").read_text().startswith("<svg")
@@ -136,3 +136,14 @@ def test_datasets_bad_input(archive: Path, run: Run) -> None:
     unknown = run("datasets", "fetch", "titanic", "--output", "adult")
     assert unknown.code == 2 and "'titanic'" in unknown.err
     assert not (archive / "adult").exists()
+
+
+def test_the_page_of_a_benchmark_has_its_tables_and_pictures(tmp_path: Path) -> None:
+    from privet.bench.publish import publish
+
+    text = "# All <methods>\n\n*Mean* of `f1`\n\n| a | b |\n|---|---|\n| 1 | **2** |\n"
+    publish(tmp_path, {"x.md": text, "x.svg": "<svg></svg>", "none.svg": ""})
+    page = (tmp_path / "index.html").read_text("utf-8")
+    assert "All &lt;methods&gt;" in page and "<td>1</td><td><strong>2</strong></td>" in page
+    assert "<em>Mean</em> of" in page and page.count("<svg>") == 1
+    assert not (tmp_path / "none.svg").exists()

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from privet.api.discover import discover
-from privet.bench import results
 from privet.bench.results import AS_PUBLISHED, Cell, Result, Results
 from privet.bench.runner import collect
 from privet.errors import MethodError, PrivetError
@@ -209,12 +208,11 @@ def _warm(method: str) -> None:
 def publish(grid: Grid, found: Results, folder: str | Path) -> tuple[Path, ...]:
     """The tables and the picture, beside the runs."""
     from privet.bench import plots, tables
+    from privet.bench.publish import publish as written
 
     place = Path(folder)
     pages = {
         "central.md": tables.page(grid, found, place.name),
         "central.svg": plots.page(grid, found),
     }
-    for name, text in pages.items():
-        (place / name).write_text(text, encoding="utf-8", newline="\n")
-    return (place / results.RUNS, *(place / name for name in pages))
+    return written(place, pages)

@@ -27,7 +27,6 @@ from privet.api.discover import discover
 from privet.api.rehearse import rehearse
 from privet.arrays import Bools, Floats
 from privet.bench import federated_data as data
-from privet.bench import results
 from privet.bench.federated_methods import METHODS, NUMBER, found_by
 from privet.bench.runner import OnDone, collect
 from privet.errors import MethodError
@@ -374,11 +373,11 @@ WAYS: dict[str, Way] = {
 def publish(grid: Grid, found: Results, folder: str | Path) -> tuple[Path, ...]:
     """The tables and the picture, beside the runs."""
     from privet.bench import federated_pages, federated_plots
+    from privet.bench.publish import publish as written
 
     place = Path(folder)
-    pages = {"federated.md": federated_pages.page(grid, found, place.name)}
-    if picture := federated_plots.page(grid, found):
-        pages["federated.svg"] = picture
-    for name, text in pages.items():
-        (place / name).write_text(text, encoding="utf-8", newline="\n")
-    return (place / results.RUNS, *(place / name for name in pages))
+    pages = {
+        "federated.md": federated_pages.page(grid, found, place.name),
+        "federated.svg": federated_plots.page(grid, found),
+    }
+    return written(place, pages)

@@ -20,7 +20,7 @@ def page(grid: Grid, found: Results) -> str:
             name=name,
             colour=COLOURS[at % len(COLOURS)],
             marker=MARKERS[at % len(MARKERS)],
-            dashes="" if at < len(COLOURS) else "4 3",
+            dashes=() if at < len(COLOURS) else (4, 3),
         )
         for at, name in enumerate(names)
     }
@@ -68,7 +68,7 @@ def _panel(
                 and cell.graph in ("random", title)
             ]
             if runs:
-                points.append((scale.x(value), chart.height_of(fmean(runs))))
+                points.append((value, fmean(runs)))
         if points:
             lines.append(Line(look=looks[method], points=tuple(points)))
     return Panel(title=title, scale=scale, lines=tuple(lines))

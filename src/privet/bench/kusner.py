@@ -179,7 +179,7 @@ def _panel(kind: str, chances: Chances, looks: Sequence[Look]) -> Panel:
     lines = tuple(
         Line(
             look=look,
-            points=tuple((scale.x(r), chart.height_of(chances[r, epsilon])) for r in RIDGES),
+            points=tuple((r, chances[r, epsilon]) for r in RIDGES),
         )
         for look, epsilon in zip(looks, FIGURE_EPSILONS, strict=True)
     )
@@ -194,8 +194,8 @@ def _best(by_kind: dict[str, Chances]) -> Panel:
         at = -1 - i
         look = Look(name=kind, colour=COLOURS[at], marker=MARKERS[at])
         best = [max(chances[r, e] for r in RIDGES) for e in FIGURE_EPSILONS]
-        points = zip(map(scale.x, FIGURE_EPSILONS), map(chart.height_of, best), strict=True)
-        lines.append(Line(look=look, points=tuple(points)))
+        points = tuple(zip(FIGURE_EPSILONS, best, strict=True))
+        lines.append(Line(look=look, points=points))
     return Panel(title="best λ", scale=scale, lines=tuple(lines))
 
 

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.api.discover import discover
-from privet.bench import results
 from privet.bench.local_data import (
     FETCHED,
     PAPER,
@@ -328,6 +327,7 @@ def _noised_pairs(cell: Cell, folder: str) -> list[tuple[Question, Noised]]:
 def publish(grid: Grid, found: Results, folder: str | Path) -> tuple[Path, ...]:
     """The tables and pictures, beside the runs."""
     from privet.bench import local_pages
+    from privet.bench.publish import publish as written
 
     place = Path(folder)
     pages = {
@@ -335,7 +335,4 @@ def publish(grid: Grid, found: Results, folder: str | Path) -> tuple[Path, ...]:
         "local-paper.svg": local_pages.paper_picture(grid, found),
         "local-protocols.svg": local_pages.protocols_picture(grid, found),
     }
-    pages = {name: text for name, text in pages.items() if text}
-    for name, text in pages.items():
-        (place / name).write_text(text, encoding="utf-8", newline="\n")
-    return (place / results.RUNS, *(place / name for name in pages))
+    return written(place, pages)

@@ -14,7 +14,7 @@ from importlib.metadata import version
 import numpy as np
 
 from privet.bench import chart
-from privet.bench.chart import COLOURS, GREY, INK, MARKERS, WIDTH, Line, Look, Panel, Scale
+from privet.bench.chart import COLOURS, GREY, INK, MARKERS, Line, Look, Panel, Scale
 from privet.bench.local import (
     AUTO,
     BY_EPSILON,
@@ -278,17 +278,17 @@ def _line(
     if look in WITHOUT_LEVEL:
         height = _mean(runs(None, None), of)
         if height is not None:
-            yield Line(look=look, points=((0.0, height), (WIDTH, height)))
+            yield Line(look=look, points=scale.level(height))
         return
     levels = [(level, _mean(runs(by, level), of)) for level in scale.ticks]
-    points = tuple((scale.x(level), height) for level, height in levels if height is not None)
+    points = tuple((level, height) for level, height in levels if height is not None)
     if points:
         yield Line(look=look, points=points)
 
 
 def _mean(runs: Runs, of: Of) -> float | None:
     values = [value for value in map(of, runs) if value is not None]
-    return chart.height_of(statistics.fmean(values)) if values else None
+    return statistics.fmean(values) if values else None
 
 
 def _looks(names: Sequence[str]) -> list[Look]:
@@ -299,6 +299,6 @@ def _looks(names: Sequence[str]) -> list[Look]:
 
 
 WITHOUT_LEVEL = (
-    Look(name=NO_NOISE, colour=INK, marker="", dashes="1.5 2.5"),
-    Look(name=SHUFFLED, colour=GREY, marker="", dashes="5 2", label=f"{SHUFFLED} (of pairs)"),
+    Look(name=NO_NOISE, colour=INK, marker="", dashes=(1.5, 2.5)),
+    Look(name=SHUFFLED, colour=GREY, marker="", dashes=(5, 2), label=f"{SHUFFLED} (of pairs)"),
 )

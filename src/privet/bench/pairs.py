@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 import privet
-from privet.bench import results
 from privet.bench.runner import collect
 from privet.errors import MethodError, PrivetError
 from privet.networks import tuebingen
@@ -243,6 +242,7 @@ def _real(pair: tuebingen.RealPair, rng: np.random.Generator) -> Question:
 def publish(grid: Grid, found: Results, folder: str | Path) -> tuple[Path, ...]:
     """The tables and pictures, beside the runs."""
     from privet.bench import kusner, pairs_pages
+    from privet.bench.publish import publish as written
 
     place = Path(folder)
     both = dict.fromkeys((grid.folder, None))  # real pairs, if there are any, and simulated ones
@@ -253,6 +253,4 @@ def publish(grid: Grid, found: Results, folder: str | Path) -> tuple[Path, ...]:
         "kusner.md": "\n".join(kusner.table(pairs) for pairs in both),
         "kusner.svg": kusner.figure(),
     }
-    for name, text in pages.items():
-        (place / name).write_text(text, encoding="utf-8", newline="\n")
-    return (place / results.RUNS, *(place / name for name in pages))
+    return written(place, pages)

@@ -186,7 +186,7 @@ def _panel(grid: Grid, found: Results, source: str, rows: int, looks: Sequence[L
                 if (c.source, c.rows, c.method, c.epsilon) == wanted and r.right is not None
             ]
             if shares:
-                points.append((scale.x(epsilon), chart.height_of(fmean(shares))))
+                points.append((epsilon, fmean(shares)))
         if points:
             lines.append(Line(look=look, points=tuple(points)))
     return Panel(title=_title(source, rows), scale=scale, lines=tuple(lines))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from privet.bench import chart
 from privet.bench.central import COMPLETE, WITHOUT_PRIVACY, Grid
-from privet.bench.chart import COLOURS, GREY, INK, MARKERS, WIDTH, Line, Look, Panel, Point, Scale
+from privet.bench.chart import COLOURS, GREY, INK, MARKERS, Line, Look, Panel, Point, Scale
 from privet.bench.results import AS_PUBLISHED, Results, average, where
 
 
@@ -28,7 +28,7 @@ def _looks(grid: Grid) -> tuple[Look, ...]:
                 name=method,
                 colour=COLOURS[at % len(COLOURS)],
                 marker=MARKERS[at % len(MARKERS)],
-                dashes="4 3" if method.endswith(AS_PUBLISHED) else "",
+                dashes=(4, 3) if method.endswith(AS_PUBLISHED) else (),
                 label=method.replace(AS_PUBLISHED, AS_PUBLISHED.replace(")", ", not private)")),
             )
         )
@@ -37,13 +37,13 @@ def _looks(grid: Grid) -> tuple[Look, ...]:
             name=method,
             colour=INK,
             marker="",
-            dashes="1.5 2.5",
+            dashes=(1.5, 2.5),
             label=method + " (no privacy)" * (method == WITHOUT_PRIVACY),
         )
         for method in grid.open
     ]
     free = Look(
-        name=COMPLETE, colour=GREY, marker="", dashes="7 4", label=f"{COMPLETE} (costs nothing)"
+        name=COMPLETE, colour=GREY, marker="", dashes=(7, 4), label=f"{COMPLETE} (costs nothing)"
     )
     return (*looks, *level, free)
 
@@ -62,10 +62,10 @@ def _points(found: Results, network: str, method: str, scale: Scale) -> tuple[Po
     """Where the line goes; a method without epsilon is level."""
     level = average(where(found, network, method, None), lambda r: r.skeleton_f1)
     if level is not None:
-        return ((0.0, chart.height_of(level.mean)), (WIDTH, chart.height_of(level.mean)))
+        return scale.level(level.mean)
     points = []
     for epsilon in scale.ticks:
         here = average(where(found, network, method, epsilon), lambda r: r.skeleton_f1)
         if here is not None:
-            points.append((scale.x(epsilon), chart.height_of(here.mean)))
+            points.append((epsilon, here.mean))
     return tuple(points)

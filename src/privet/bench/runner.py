@@ -59,6 +59,6 @@ def _joblib() -> tuple[Any, Any]:
     except ImportError:
         raise MethodError(
             "the benchmark needs joblib, which is not installed; get it with "
-            "`pip install joblib` (in a clone: `.venv/bin/pip install joblib`)"
+            "pip install 'privet[bench]' (in a clone: .venv/bin/pip install -e '.[bench]')"
         ) from None
     return Parallel, delayed

@@ -34,6 +34,7 @@ def report(truth: Graph, found: Graph, result: Comparison) -> str:
         "Comparison",
         [
             "<h1>A found graph beside the true one</h1>",
+            f"<p>{SAID[RIGHT]}; {SAID[TURNED]}; {SAID[EXTRA]}; dotted: missing</p>",
             f'<div class="compared">{_picture(drawn, kinds)}</div>',
             section("How close it is", comparison_table(result)),
             section("The edges that were found", _edges(truth, found, kinds)),
