@@ -329,7 +329,7 @@ def test_a_column_with_too_many_neighbours_is_passed_over(
         (schema_of(3, levels=3), Settings(statistic="cmh"), "cmh.*merge"),
         (schema_of(3, levels=3), Settings(statistic="distance"), "two levels.*has 3.*t1"),
         (schema_of(9), Settings(statistic="distance", max_order=5), "32 strata.*16"),
-        (schema_of(9, levels=30), Settings(max_order=4), "cells.*max-order"),
+        (schema_of(9, levels=30), Settings(max_order=4), "cells.*max_order"),
     ],
 )
 def test_what_it_cannot_do_is_refused_with_the_fix(

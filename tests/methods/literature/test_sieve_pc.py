@@ -330,7 +330,7 @@ MANY = Schema(
     [
         (WIDE, {"statistic": "t3"}, r"'t3'; choose one of t1"),
         (WIDE, {"statistic": "cmh"}, r"'a' has 3; merge its levels"),
-        (MANY, {}, r"12960000 cells.*smaller --max-order"),
+        (MANY, {}, r"12960000 cells.*smaller max_order"),
         (binary("abc"), {"cap": 0}, r"cap is 0"),
         (binary("abc"), {"beta1": 0.2}, r"no such option"),
     ],
