@@ -20,10 +20,7 @@ $(VENV)/.installed-test: $(VENV)/.installed
 
 demo: $(VENV)/.installed
 	rm -rf demo
-	$(BIN)/privet simulate sachs --rows 100000 --seed 1 --output demo/sachs.csv
-	$(BIN)/privet discover demo/sachs.csv --schema demo/sachs.schema.toml --epsilon 1 --delta 1e-6 \
-		--ledger demo/ledger.sqlite --output demo/out
-	$(BIN)/privet compare demo/sachs.truth.json demo/out/graph.json
+	$(BIN)/privet demo
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
