@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privet.errors import DataError
+from privet.files.bar import without_bar
 from privet.files.delimited import records
 from privet.schema.build import default_name
 from privet.schema.column import Column
@@ -161,7 +162,7 @@ def _looks_at_file(path: Path) -> dict[str, Look]:
     import duckdb
 
     with _readable(path), duckdb.connect() as base:
-        base.execute("SET enable_progress_bar = false")  # it would be drawn into the draft
+        without_bar(base)
         names = _load(base, path)
         return {name: _look(base, i) for i, name in enumerate(names)}
 
