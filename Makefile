@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 FLARE := .venv-flare
 ENGINES := .venv-engines
 
-.PHONY: demo test lint pytest coverage federated test-engines bench clean
+.PHONY: demo test lint pytest coverage docs wheel screenshots federated test-engines bench clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Privet needs Python 3.11 or later; try make PYTHON=python3.12")'
@@ -32,6 +32,24 @@ test: lint pytest
 
 pytest: $(VENV)/.installed-test
 	$(BIN)/python -m pytest
+
+# The site: notebooks are run, warnings are errors, links are followed.
+$(VENV)/.installed-docs: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $@
+
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	$(BIN)/python docs/site/links.py build/site
+
+# What is published, installed where nothing else is; it leaves dist/ and the page of its demo.
+wheel: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	rm -rf dist build/empty
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv build/empty
+	build/empty/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd build/empty && bin/privet demo
 
 # A federation of real processes, carried by NVIDIA FLARE in an environment of its own.
 $(FLARE)/.installed:
