@@ -7,6 +7,6 @@ from typing import Any
 
 def without_bar(connection: Any) -> Any:
     """In a notebook without ipywidgets there is no bar, and to say so is an error."""
-    if connection.execute("SELECT current_setting('enable_progress_bar')").fetchone()[0]:
+    if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
         connection.execute("SET enable_progress_bar = false")
     return connection
