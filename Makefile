@@ -42,6 +42,11 @@ docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	$(BIN)/python docs/site/links.py build/site
 
+# Page, dark page, notebook and terminal as a person sees them, in build/screenshots, to be looked at.
+# It needs Chromium and its driver (Debian: apt-get install chromium chromium-driver).
+screenshots: $(VENV)/.installed-docs
+	$(BIN)/python docs/site/screenshots.py build/screenshots
+
 # What is published, installed where nothing else is; it leaves dist/ and the page of its demo.
 wheel: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
