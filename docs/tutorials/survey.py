@@ -96,9 +96,10 @@ found.diagnostics
 # Why are two columns joined, or not? The answer has an interval that contains the noise.
 
 # %%
-print(found.explain("smoker", "tar"))
-print()
-print(found.explain("smoker", "cough"))
+found.explain("smoker", "tar")
+
+# %%
+found.explain("smoker", "cough")
 
 # %% [markdown]
 # A pair without an edge is one of two things: separated, or *undecided*, because the test had too
@@ -122,7 +123,7 @@ for absence in found.undecided:
 # This is what the graph says of cough:
 
 # %%
-{"causes": found.graph.parents("cough"), "undirected": found.graph.neighbours("cough")}
+{"causes": found.graph.parents("cough"), "joined to": found.graph.neighbours("cough")}
 
 # %% [markdown]
 # Write down the folder for those who decide: `report.html` is all of it on one page, and can be

@@ -10,10 +10,10 @@ from pathlib import Path
 from privet.cli.show import Subparsers, command, console
 
 STEPS = (
-    "simulate sachs --rows 100000 --seed 1 --output {here}/sachs.csv",
-    "discover {here}/sachs.csv --schema {here}/sachs.schema.toml --epsilon 1 --delta 1e-6"
+    "simulate child --rows 100000 --seed 1 --output {here}/child.csv",
+    "discover {here}/child.csv --schema {here}/child.schema.toml --epsilon 1 --delta 1e-6"
     " --ledger {here}/ledger.sqlite --output {here}/out",
-    "compare {here}/sachs.truth.json {here}/out/graph.json",
+    "compare {here}/child.truth.json {here}/out/graph.json",
 )
 
 
