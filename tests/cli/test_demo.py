@@ -15,13 +15,13 @@ def test_the_demo_leaves_a_page_and_says_where(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    fewer = tuple(step.replace("--rows 100000", "--rows 3000") for step in demo.STEPS)
+    fewer = tuple(step.replace("child --rows 100000", "asia --rows 3000") for step in demo.STEPS)
     assert fewer != demo.STEPS
     monkeypatch.setattr(demo, "STEPS", fewer)
     shown = run("demo")
     assert shown.code == 0, shown.err
     page = Path(shown.out.splitlines()[-1])
-    assert page == tmp_path / "demo/out/report.html" and "LungFlow" in page.read_text("utf-8")
+    assert page == tmp_path / "demo/out/report.html" and "bronc" in page.read_text("utf-8")
     assert [p.name for p in tmp_path.iterdir()] == ["demo"]  # the ledger of the user stays as it is
     commands = [line for line in shown.out.splitlines() if line.startswith("$ privet ")]
     assert [line.split()[2] for line in commands] == ["simulate", "discover", "compare"]
