@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import duckdb
 
+import privet
 from privet.files.bar import without_bar
 
 
@@ -24,3 +26,9 @@ def test_the_bar_is_off() -> None:
         base.execute("SET enable_progress_bar = true")
         assert without_bar(base).execute(setting).fetchone() == (False,)
     without_bar(Notebook())
+
+
+def test_nobody_else_speaks_of_it() -> None:
+    source = Path(privet.__file__).parent
+    speaks = [p for p in source.rglob("*.py") if "enable_progress_bar" in p.read_text("utf-8")]
+    assert speaks == [source / "files" / "bar.py"]
