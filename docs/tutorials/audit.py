@@ -39,15 +39,14 @@ privet.verify("results", ledger="ledger.sqlite").faults
 
 # %% [markdown]
 # Who can change a file can seal the folder again. A signature shows whose promise it is: `privet
-# sign key`, `privet sign results` and `privet verify --key`.
+# sign key`, `privet sign results` and `privet verify --key`, which need `privet[federated]`.
 #
 # ## Which assumptions does it rest on?
 #
 # A proof is as good as its assumptions. Go through the list with whoever has run it.
 
 # %%
-for assumption in found.certificate["assumptions"]:
-    print("-", assumption)
+found.certificate
 
 # %% [markdown]
 # ## Does the noise hide a person?
@@ -72,7 +71,7 @@ def share(table: dict[str, list[str]]) -> float:
     true = 0
     for _ in range(RUNS):
         run = privet.discover(table, small, epsilon=EPSILON, delta=0, ledger=":memory:")
-        true += run.evidence.releases[0].values[0] >= 5
+        true += int(run.evidence.releases[0].values[0] >= 5)
     return true / RUNS
 
 
@@ -80,8 +79,9 @@ with_person, without = share(rows), share(fewer)
 with_person, without
 
 # %% [markdown]
-# Both are estimates, and each is off by less than this, but for one time in a million (Hoeffding's
-# inequality). So the left side below is a bound that chance explains with no more than that.
+# Both are estimates. Each is off by less than `slack`, but for one time in a million (Hoeffding's
+# inequality). So the left side is less than the true probability, and the right side more than the
+# true bound.
 
 # %%
 slack = math.sqrt(math.log(2 / 1e-6) / (2 * RUNS))
@@ -100,4 +100,5 @@ told = [float(count >= 5) for count in exact]
 told[0] - slack <= math.exp(EPSILON) * (told[1] + slack)
 
 # %% [markdown]
-# Privet's own tests do the same for every query and every pair of neighbours of small tables.
+# Privet's own tests hold every query against all pairs of neighbours of small tables, exactly, and
+# its noise against the law that the certificate names.
