@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 FLARE := .venv-flare
 ENGINES := .venv-engines
 
-.PHONY: demo test lint pytest coverage federated test-engines bench clean
+.PHONY: demo test lint pytest coverage docs wheel screenshots federated test-engines bench clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Privet needs Python 3.11 or later; try make PYTHON=python3.12")'
@@ -20,10 +20,7 @@ $(VENV)/.installed-test: $(VENV)/.installed
 
 demo: $(VENV)/.installed
 	rm -rf demo
-	$(BIN)/privet simulate sachs --rows 100000 --seed 1 --output demo/sachs.csv
-	$(BIN)/privet discover demo/sachs.csv --schema demo/sachs.schema.toml --epsilon 1 --delta 1e-6 \
-		--ledger demo/ledger.sqlite --output demo/out
-	$(BIN)/privet compare demo/sachs.truth.json demo/out/graph.json
+	$(BIN)/privet demo
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -35,6 +32,29 @@ test: lint pytest
 
 pytest: $(VENV)/.installed-test
 	$(BIN)/python -m pytest
+
+# The site: notebooks are run, warnings are errors, links are followed.
+$(VENV)/.installed-docs: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $@
+
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	$(BIN)/python docs/site/links.py build/site
+
+# Page, dark page, notebook and terminal as a person sees them, in build/screenshots, to be looked at.
+# It needs Chromium and its driver (Debian: apt-get install chromium chromium-driver).
+screenshots: $(VENV)/.installed-docs
+	$(BIN)/python docs/site/screenshots.py build/screenshots
+
+# What is published, installed where nothing else is; it leaves dist/ and the page of its demo.
+wheel: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	rm -rf dist build/empty
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv build/empty
+	build/empty/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd build/empty && bin/privet demo
 
 # A federation of real processes, carried by NVIDIA FLARE in an environment of its own.
 $(FLARE)/.installed:

@@ -555,7 +555,7 @@ def test_the_words_of_a_result(tmp_path: Path) -> None:
     found = orient()
     assert str(found).startswith("x --> y  (wrong with probability < 0.001)\n\nWhether any one")
     paths = found.save(tmp_path / "out")
-    names = {"orientation.json", "certificate.json", "evidence.json", "report.html"}
+    names = {"orientation.json", "certificate.json", "evidence.json", "seal.json", "report.html"}
     assert {path.name for path in paths} == names == {p.name for p in (tmp_path / "out").iterdir()}
     document = json.loads((tmp_path / "out" / "orientation.json").read_text())
     assert document["method"] == "table-collisions"

@@ -50,6 +50,7 @@ def shown() -> dict[str, Any]:
         "orientations": pairs,
         "orientation": pairs[0],
         "comparison": privet.compare(found.graph, found),
+        "explanation": found.explain(EVIL, "cancer"),
     }
 
 
@@ -70,7 +71,7 @@ class Tags(HTMLParser):
 
 KINDS = (
     *("discovery", "graph", "certificate", "exact", "schema", "draft", "plan", "sites"),
-    *("orientations", "orientation", "comparison"),
+    *("orientations", "orientation", "comparison", "explanation"),
 )
 
 

@@ -183,3 +183,29 @@ def test_search_zoom_undecided_and_sorting(page: Any, found: Discovery) -> None:
 def test_an_edge_without_figures_is_told_as_well(found: Discovery) -> None:
     bare = replace(found.graph, edges=(Edge("age", "job", "<->"),), kind="pag", undecided=())
     assert "something unseen causes both" in report(replace(found, graph=bare))
+
+
+DARK = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+FILLS = """return [...document.querySelectorAll('.picture .node, .picture .label')].map(
+  each => ['rect', 'text'].map(part => getComputedStyle(each.querySelector(part)).fill))"""
+
+
+def luminance(colour: str) -> float:
+    """Of WCAG, from 0 (black) to 1 (white)."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    red, green, blue = (
+        (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4) for p in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@seen
+@pytest.mark.parametrize("media", [{}, DARK], ids=["light", "dark"])
+def test_names_and_numbers_stand_out_of_their_boxes(page: Any, media: dict[str, Any]) -> None:
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    shown = page.execute_script(FILLS)
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {})
+    assert len(shown) > len(NAMES)
+    for box, name in shown:
+        low, high = sorted(map(luminance, (box, name)))
+        assert (high + 0.05) / (low + 0.05) >= 4.5, f"{name} on {box}"

@@ -59,7 +59,7 @@ def print_diagnostics(found: Discovery) -> None:
     out = console()
     out.print("Look at these columns first:")
     for one in found.diagnostics:
-        out.print(printable(f"- {one.text}"), soft_wrap=True)
+        out.print(printable(f"- {one.text}"))
 
 
 def print_undecided(found: Discovery) -> None:
@@ -78,7 +78,6 @@ def print_undecided(found: Discovery) -> None:
         f"Of {'one pair' if len(open_) == 1 else f'{len(open_)} pairs'} the evidence cannot say "
         "whether they are joined: no test rules a strong dependence out. So many times the rows, "
         f"or the epsilon, would tell in 8 of 10 runs.{more}",
-        soft_wrap=True,
     )
 
 
@@ -107,5 +106,4 @@ def print_agreement(found: Discovery) -> None:
     out.print(
         f"All {len(methods)} methods searched the same evidence; of {len(lines)} pairs that some "
         f"method joins they mark {same} alike. The graph above is that of {methods[0]}.",
-        soft_wrap=True,
     )

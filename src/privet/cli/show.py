@@ -169,11 +169,12 @@ def _print_cap(certificate: Certificate, ledger: str | None) -> None:
         return
     name = certificate["schema"]
     option = f" --ledger {shlex.quote(ledger)}" if ledger else ""
-    console().print(
+    out = console()
+    out.print(
         printable(
             f"This first run has set the cap of data set {name!r} to epsilon "
-            f"{kept['cap_epsilon']:g}, delta {kept['cap_delta']:g}. To allow more in total: "
-            f"privet ledger grant {shlex.quote(name)} --epsilon {2 * kept['cap_epsilon']:g}{option}"
-        ),
-        soft_wrap=True,
+            f"{kept['cap_epsilon']:g}, delta {kept['cap_delta']:g}. To allow more in total:"
+        )
     )
+    grant = f"privet ledger grant {shlex.quote(name)} --epsilon {2 * kept['cap_epsilon']:g}{option}"
+    out.print(printable(grant), soft_wrap=True)

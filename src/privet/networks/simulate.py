@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import DataError, OutputError, expect
+from privet.files.bar import without_bar
 from privet.graph.formats.files import to_json
 from privet.networks import LinearGaussian, load, random_linear_gaussian, random_network
 from privet.networks.sites import Model, check_sites, site_name, sites_of
@@ -224,7 +225,7 @@ def _write_parquet(model: Model, rows: int, rng: np.random.Generator, path: Path
     kind = "DOUBLE" if isinstance(model, LinearGaussian) else "UTINYINT"
     try:
         with duckdb.connect(str(path.with_suffix(".duckdb"))) as base:
-            base.execute("SET enable_progress_bar = false; SET memory_limit = '1GB'")
+            without_bar(base).execute("SET memory_limit = '1GB'")
             base.execute(f"CREATE TABLE drawn ({', '.join(f'{c} {kind}' for c in plain)})")
             for block in model.blocks(rows, rng):
                 base.register("block", dict(zip(plain, block.values(), strict=True)))

@@ -29,6 +29,7 @@ from privet.independence.effects import of_tables
 from privet.independence.fisher_z import MomentJudge, fisher_z
 from privet.independence.joint import JointMomentJudge, JointTableJudge
 from privet.independence.tables import TableJudge
+from privet.markup.pieces import notebook, paragraphs
 from privet.methods.sources.source import by_site
 from privet.results.saved import Saved, kind
 from privet.search.protocols import Judge
@@ -82,6 +83,10 @@ class Explanation:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        """A paragraph, which a notebook breaks between words."""
+        return notebook(paragraphs([self.text]))
 
 
 def explain(saved: Saved, graph: Graph, options: Mapping[str, Any], a: str, b: str) -> Explanation:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privet.errors import DataError
+from privet.files.bar import without_bar
 from privet.files.delimited import records
 from privet.schema.build import default_name
 from privet.schema.column import Column
@@ -58,7 +59,7 @@ def draft_texts(
 
     plain = [f"c{i}" for i in range(len(header))]
     with duckdb.connect() as base:
-        base.execute("SET enable_progress_bar = false; SET pandas_analyze_sample = 0")
+        without_bar(base).execute("SET pandas_analyze_sample = 0")
         base.execute(f"CREATE TABLE cells ({', '.join(f'{c} VARCHAR' for c in plain)})")
         for part in parts:
             columns = (np.array(texts, dtype=object) for texts in part)
@@ -181,7 +182,7 @@ def _looks_at_file(path: Path) -> dict[str, Look]:
     import duckdb
 
     with _readable(path), duckdb.connect() as base:
-        base.execute("SET enable_progress_bar = false")  # it would be drawn into the draft
+        without_bar(base)
         names = _load(base, path)
         return {name: _look(base, i) for i, name in enumerate(names)}
 

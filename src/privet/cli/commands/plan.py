@@ -234,7 +234,6 @@ def _print_margins(schema: Schema, args: argparse.Namespace, made: Plan) -> None
             f"Levels are taken to be equally common. If some are rare, a typical pair shows "
             f"{_size(other.typical)}, given nothing (--margins uneven). What you know better can "
             "be declared as shares in the schema.",
-            soft_wrap=True,
         )
     if made.invisible:
         shown = ", ".join(f"{a} and {b}" for a, b in made.invisible[:MOST_PAIRS])
@@ -245,7 +244,6 @@ def _print_margins(schema: Schema, args: argparse.Namespace, made: Plan) -> None
                 f"{shown}{f' and {more} more' if more > 0 else ''}. Merge levels, leave columns "
                 "out, or spend more."
             ),
-            soft_wrap=True,
         )
 
 

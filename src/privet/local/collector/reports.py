@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import DataError
+from privet.files.bar import without_bar
 from privet.files.delimited import records
 from privet.local.collector.counts import LeftOut
 from privet.local.device.protocol import Protocol
@@ -92,7 +93,7 @@ def _connection() -> Iterator[Any]:
 
     with tempfile.TemporaryDirectory(prefix="privet-") as spill, duckdb.connect() as con:
         con.execute(f"SET temp_directory = {_text(spill)}; SET memory_limit = '{MEMORY}'")
-        con.execute("SET threads = 2; SET enable_progress_bar = false")
+        without_bar(con).execute("SET threads = 2")
         con.execute("SET autoinstall_known_extensions = false")
         con.execute("SET pandas_analyze_sample = 0")  # no type is guessed from some of the cells
         try:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from privet.arrays import OnStep, say_nothing
 from privet.errors import DataError, OutputError
+from privet.files.bar import without_bar
 from privet.files.scratch import OnNote, ignore, private_folder, sweep
 from privet.local.device.bits import Bits
 from privet.local.device.protocol import RESERVED, Protocol
@@ -178,7 +179,7 @@ def _write_parquet(names: tuple[str, ...], blocks: Iterator[Columns], path: Path
     kinds = ["VARCHAR" if name in RESERVED else "BIGINT" for name in names]
     try:
         with duckdb.connect(str(path.with_suffix(".duckdb"))) as base:
-            base.execute("SET enable_progress_bar = false; SET memory_limit = '1GB'")
+            without_bar(base).execute("SET memory_limit = '1GB'")
             declared = ", ".join(map(" ".join, zip(plain, kinds, strict=True)))
             base.execute(f"CREATE TABLE made ({declared})")
             for block in blocks:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from privet.files.bar import without_bar
+
 SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 NUMBERS = (*SIGNED, *(f"U{kind}" for kind in SIGNED), "FLOAT", "DOUBLE", "DECIMAL")
 READ = (*NUMBERS, "BOOLEAN", "VARCHAR", "ENUM")  # the types on which no cell can make it stumble
@@ -22,7 +24,7 @@ def connection() -> Any:
             "pandas_analyze_sample": 0,  # the type of a column of objects is text, not a guess
         }
     )
-    con.execute("SET enable_progress_bar = false")  # it would draw into standard output
+    without_bar(con)
     # the statistics of a Parquet file overlook NaN: with them, one row group's cells would
     # decide whether NaN is seen in all the others
     con.execute("SET disabled_optimizers = 'statistics_propagation'")

@@ -1,0 +1,1 @@
+"""Scripts that a new user would write, and what comes of them."""
