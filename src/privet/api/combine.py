@@ -14,6 +14,7 @@ from typing import Any
 from privet.api.checks import check_flags, read_schema
 from privet.api.discover import search
 from privet.api.evidence import check_searchable, open_evidence
+from privet.api.progress import heard
 from privet.arrays import OnStep, say_nothing
 from privet.methods import catalogue, differences
 from privet.methods.options import Settings, make_settings
@@ -53,15 +54,16 @@ def combine(
     >>> privet.combine(*(one.evidence for one in sites)).certificate["trust"]
     'sites'
     """
-    settings = make_settings(on_step=on_step, **options)
-    check_flags(use_differences=use_differences)
-    sent = [_opened(one, place) for place, one in enumerate(evidence, 1)]
-    saved = combined(sent, None if schema is None else read_schema(schema))
-    check_searchable(saved, settings)
-    found = search(saved, settings, method=method)
-    if use_differences:
-        found = replace(_oriented(found), others=tuple(map(_oriented, found.others)))
-    return _without_each(found, settings)
+    with heard(on_step) as listener:
+        settings = make_settings(on_step=listener, **options)
+        check_flags(use_differences=use_differences)
+        sent = [_opened(one, place) for place, one in enumerate(evidence, 1)]
+        saved = combined(sent, None if schema is None else read_schema(schema))
+        check_searchable(saved, settings)
+        found = search(saved, settings, method=method)
+        if use_differences:
+            found = replace(_oriented(found), others=tuple(map(_oriented, found.others)))
+        return _without_each(found, settings)
 
 
 def _oriented(found: Discovery) -> Discovery:

@@ -33,6 +33,7 @@ from privet.api.methods import (
     every_pair,
     name_pairs,
 )
+from privet.api.progress import heard
 from privet.arrays import OnStep
 from privet.errors import EvidenceError, MethodError
 from privet.pairs.as_published import why
@@ -93,40 +94,41 @@ def orient(
     >>> found[0].direction in ("-->", "<--", "undecided")
     True
     """
-    choices = make_choices(on_step=on_step, **options)
-    check_flags(private=private, reuse=reuse, as_published=as_published, all_pairs=all_pairs)
-    if evidence is not None:
-        given = {
-            "private=False": not private,
-            "a ledger": ledger is not None,
-            "as_published": as_published,
-            "data": data is not None,
-            "epsilon": epsilon,
-        }
-        check_free("evidence", given)
-        saved = open_evidence(evidence, schema)
-        names = name_pairs(cause_effect, all_pairs, needed=False)
-        return judge(saved, choices, method=method, names=names, reused=True)
-    request = prepare(
-        data,
-        schema,
-        choices,
-        cause_effect=cause_effect,
-        all_pairs=all_pairs,
-        epsilon=epsilon,
-        delta=delta,
-        method=method,
-        private=private,
-        as_published=as_published,
-        ledger=ledger,
-    )
-    if reuse and request.paying and (found := reuses.find(ledger, request.key)) is not None:
-        return judge(found, choices, method=method, reused=True, identical=True)
-    saved = take(request)
-    with hold_evidence(saved):
-        if on_measured is not None:
-            on_measured(saved)
-        return judge(saved, choices, method=method)
+    with heard(on_step) as listener:
+        choices = make_choices(on_step=listener, **options)
+        check_flags(private=private, reuse=reuse, as_published=as_published, all_pairs=all_pairs)
+        if evidence is not None:
+            given = {
+                "private=False": not private,
+                "a ledger": ledger is not None,
+                "as_published": as_published,
+                "data": data is not None,
+                "epsilon": epsilon,
+            }
+            check_free("evidence", given)
+            saved = open_evidence(evidence, schema)
+            names = name_pairs(cause_effect, all_pairs, needed=False)
+            return judge(saved, choices, method=method, names=names, reused=True)
+        request = prepare(
+            data,
+            schema,
+            choices,
+            cause_effect=cause_effect,
+            all_pairs=all_pairs,
+            epsilon=epsilon,
+            delta=delta,
+            method=method,
+            private=private,
+            as_published=as_published,
+            ledger=ledger,
+        )
+        if reuse and request.paying and (found := reuses.find(ledger, request.key)) is not None:
+            return judge(found, choices, method=method, reused=True, identical=True)
+        saved = take(request)
+        with hold_evidence(saved):
+            if on_measured is not None:
+                on_measured(saved)
+            return judge(saved, choices, method=method)
 
 
 @dataclass(frozen=True, kw_only=True)
