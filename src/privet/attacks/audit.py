@@ -40,10 +40,10 @@ def audit(
     ``method`` is a method of ``discover`` or ``orient``, a protocol of devices, or "together" for
     the sum that sites of a study make. The tables are made up, from the ``schema`` if there is one,
     and the ledger is in memory: no rows are read and no budget is touched. On the first half of the
-    ``runs`` (as many as a minute allows) an attacker who knows both tables learns what to look for,
-    and the other half is judged; with an honest method the bound exceeds the promise with
-    probability 1 - ``confidence`` at most. ``delta`` is 0, or 0.1 for what needs one, where few runs
-    tell most. ``as_published`` audits what a paper claims. ``options`` are those of the method.
+    ``runs`` (as many as a minute allows) an attacker who knows both tables learns what to look
+    for, and the other half is judged; with an honest method the bound exceeds the promise with
+    probability 1 - ``confidence`` at most. ``delta`` is 0, or 0.1 for what needs one, where few
+    runs tell most. ``as_published`` audits what a paper claims; ``options`` are the method's own.
 
     >>> found = privet.audit("lap-table", epsilon=1, runs=100)
     >>> found.violated, found.lower <= found.epsilon

@@ -10,8 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from privet.api import discover, orient
 from privet.api.checks import check_budget_options, read_schema
+from privet.api.methods import every_pair
 from privet.api.prepare import prepare
 from privet.attacks.evidence import Attacker, Outcome, of_numbers
 from privet.attacks.shares import TOGETHER, shares
@@ -23,13 +26,17 @@ from privet.methods import catalogue
 from privet.methods.method import Method
 from privet.methods.options import make_settings
 from privet.methods.sources.reports import REPORTS
+from privet.pairs.as_published import why as why_half
 from privet.pairs.options import make_choices
 from privet.pairs.way import Way, all_ways
+from privet.privacy.queries.base import Release
 from privet.schema.column import did_you_mean
 from privet.schema.model import Schema
 
 MEMORY = ":memory:"
 SHARPEST = 0.1  # the largest delta: a few runs tell the most about Gaussian noise there
+# As published, these do not release the answer to a question, so its law must be learnt.
+UNWRITTEN = ("priv-pc-star",)
 Listen = Callable[[int, int], list[Outcome]]
 
 
@@ -99,21 +106,26 @@ def _table(asked: Asked, method: Method) -> Subject:
     delta = asked.delta if asked.delta is not None else SHARPEST * method.needs_delta
     settings = make_settings(**asked.options)
 
-    def run(data: object) -> tuple[Any, ...]:
-        request = prepare(
+    requests = [
+        prepare(
             data,
             two.schema,
-            replace(settings, seed=secrets.randbits(32)) if asked.as_published else settings,
+            settings,
             epsilon=asked.epsilon,
             delta=delta,
             method=method.name,
             ledger=None if asked.as_published else MEMORY,
             as_published=asked.as_published,
         )
-        return discover.take(request).releases
+        for data in two.tables
+    ]
+
+    def run(side: int) -> tuple[Release, ...]:
+        fresh = replace(settings, seed=secrets.randbits(32))  # papers have seeds for their noise
+        return discover.take(replace(requests[side], settings=fresh)).releases
 
     why = method.published.why if asked.as_published and method.published else ""
-    listen = _listener(run, two, asked.as_published, settings.subsample or 1.0)
+    listen = _listener(run, two, bool(why) and method.name in UNWRITTEN, settings.subsample or 1.0)
     return Subject(method=method.name, delta=delta, words=two.words, listen=listen, why=why)
 
 
@@ -121,34 +133,37 @@ def _pair(asked: Asked, way: Way) -> Subject:
     two = _neighbours(asked, numeric=True, replaced=way.needs_rows)
     delta = asked.delta if asked.delta is not None else SHARPEST * way.tested
     choices = make_choices(**asked.options)
-    pair = orient.every_pair(two.schema)[0]
 
-    def run(data: object) -> tuple[Any, ...]:
-        request = orient.prepare(
+    requests = [
+        orient.prepare(
             data,
             two.schema,
-            replace(choices, seed=secrets.randbits(32)) if asked.as_published else choices,
-            cause_effect=pair,
+            choices,
+            cause_effect=every_pair(two.schema)[0],
             epsilon=asked.epsilon,
             delta=delta,
             method=way.name,
             as_published=asked.as_published,
             ledger=None if asked.as_published else MEMORY,
         )
-        return orient.take(request).releases
+        for data in two.tables
+    ]
 
-    why = orient.why(choices.protect) if asked.as_published else ""
+    def run(side: int) -> tuple[Release, ...]:
+        fresh = replace(choices, seed=secrets.randbits(32))
+        return orient.take(replace(requests[side], choices=fresh)).releases
+
+    why = why_half(choices.protect) if asked.as_published else ""
     listen = _listener(run, two, learnt=False)
     return Subject(method=way.name, delta=delta, words=two.words, listen=listen, why=why)
 
 
 def _listener(
-    run: Callable[[object], tuple[Any, ...]], two: Neighbours, learnt: bool, rate: float = 1.0
+    run: Callable[[int], tuple[Release, ...]], two: Neighbours, learnt: bool, rate: float = 1.0
 ) -> Listen:
-    """Noise of papers is learnt: what they release need not be the answer to a question."""
     attacker = Attacker(two.tables, two.schema, rate)
     weigh = of_numbers if learnt else attacker.outcome
-    return lambda side, runs: [weigh(run(two.tables[side])) for _ in range(runs)]
+    return lambda side, runs: [weigh(run(side)) for _ in range(runs)]
 
 
 def _reports(asked: Asked, method: Method | None) -> Subject:
@@ -160,10 +175,9 @@ def _reports(asked: Asked, method: Method | None) -> Subject:
     rows = [[0 for _ in device.protocol.sizes], [size - 1 for size in device.protocol.sizes]]
 
     def listen(side: int, runs: int) -> list[Outcome]:
-        import numpy as np
-
         made = device.report_codes(np.array([rows[side]] * runs))
-        return [Outcome(kind=report) for report in zip(*(c.tolist() for c in made.values()))]
+        columns = (column.tolist() for column in made.values())
+        return [Outcome(kind=report) for report in zip(*columns, strict=True)]
 
     words = (
         f"one person's row, by the protocol {device.protocol.name}: all first or all last levels"

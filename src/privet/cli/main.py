@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from privet.cli.commands import (
+    audit,
     bench,
     combine,
     compare,
@@ -57,6 +58,7 @@ COMMANDS = (
     measure,
     compare,
     verify,
+    audit,
     simulate,
     datasets,
     ledger,
