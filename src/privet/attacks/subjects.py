@@ -172,7 +172,11 @@ def _reports(asked: Asked, method: Method | None) -> Subject:
     two = _neighbours(asked, numeric)
     protocol = "auto" if method is not None else asked.method
     device = Randomizer(two.schema, asked.epsilon, protocol=protocol)
-    rows = [[0 for _ in device.protocol.sizes], [size - 1 for size in device.protocol.sizes]]
+    sizes = device.protocol.sizes
+    last = [size - 1 for size in sizes]
+    if device.protocol.family == "product":  # if both signs turned, the product would not
+        last[:-1] = [0] * (len(sizes) - 1)
+    rows = [[0] * len(sizes), last]
 
     def listen(side: int, runs: int) -> list[Outcome]:
         made = device.report_codes(np.array([rows[side]] * runs))

@@ -63,7 +63,7 @@ def published_flaw(method: str, numeric: bool) -> Neighbours:
         return _skipped_stratum()
     if method == "em-pc":
         return _constant_columns()
-    return built_in(numeric, replaced=True)
+    return built_in(numeric or method in ("noleaks", "curate-score"), replaced=True)
 
 
 def _skipped_stratum(rows: int = 50_000) -> Neighbours:

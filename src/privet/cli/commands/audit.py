@@ -1,4 +1,4 @@
-"""``privet audit``: how much of its promise a method keeps, as far as runs on neighbours can tell."""
+"""``privet audit``: an attack on a promise, by many runs on neighbours."""
 
 from __future__ import annotations
 
