@@ -43,7 +43,8 @@ def made_up(schema: Schema) -> Neighbours:
     count = f"{each} row{'s' * (each > 1)}"
     if known.adjacency is Adjacency.REPLACE_ONE:
         words = f"{size} rows, of which one person's {count} are replaced by rows at the far end"
-        return neighbours(known, others, far + others[each:], words)
+        rest = others[each:]
+        return neighbours(known, others[:1] * each + rest, far + rest, words)
     words = f"{size} rows, and one person more with {count} at the far end"
     return neighbours(known, others, others + far, words)
 
