@@ -21,17 +21,16 @@ from privet.attacks.subjects import Asked, names, subject
 from privet.attacks.worst_cases import NAME, built_in, made_up
 from privet.errors import BudgetError, MethodError, OutputError
 from privet.methods import catalogue
+from privet.pairs.way import all_ways
 from privet.privacy.mechanisms import Laplace
 from privet.privacy.queries.base import Histograms
 from privet.schema.column import Column
 from privet.schema.model import Adjacency, Schema
 
-RUNS = 300
+RUNS = 500
 FOUR_ROWS = Schema(
     name="people",
     columns=tuple(Column(name=n, kind="categorical", levels=("0", "1")) for n in "ab"),
-    adjacency=Adjacency.REPLACE_ONE,
-    rows=20,
     rows_per_person=4,
 )
 
@@ -42,7 +41,7 @@ FOUR_ROWS = Schema(
 def test_the_bound_is_what_it_says() -> None:
     """Of a promise that is kept just so, it lies below; with many runs, not far below."""
     rng = np.random.default_rng(1)
-    for _ in range(40):
+    for _ in range(10):
         hits, misses = rng.binomial(1000, 0.6), rng.binomial(1000, 0.6 * exp(-1))
         assert smallest_epsilon(hits, misses, 1000, 0.0) <= 1
         assert smallest_epsilon(hits, misses, 1000, 0.1) < smallest_epsilon(hits, misses, 1000, 0)
@@ -77,7 +76,7 @@ def quarter_of_the_noise(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_rows_of_a_person_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Histograms, "l1", lambda self, _schema: 2 * self.tables())
+    patch.setattr(Histograms, "l1", lambda self, _schema: self.tables())
 
 
 def charges_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -85,8 +84,8 @@ def charges_forgotten(patch: pytest.MonkeyPatch) -> None:
     perturb = Laplace.perturb
 
     def many(self: Laplace, exact: Any, l1: int) -> Any:
-        drawn = [perturb(self, exact, l1) for _ in range(16)]
-        return np.rint(np.mean([d[0] for d in drawn], axis=0)).astype(np.int64), drawn[0][1]
+        drawn, variance = perturb(self, np.tile(exact, 16), l1)
+        return np.rint(drawn.reshape(16, -1).mean(axis=0)).astype(np.int64), variance
 
     patch.setattr(Laplace, "perturb", many)
 
@@ -103,14 +102,13 @@ def test_faults_are_convicted(
     assert found.violated and "violates" in str(found), found
 
 
-@pytest.mark.parametrize("epsilon", [1, 4])
-def test_without_a_fault_there_is_none(epsilon: float) -> None:
-    found = privet.audit("lap-table", FOUR_ROWS, epsilon=epsilon, runs=RUNS)
+def test_without_a_fault_there_is_none() -> None:
+    found = privet.audit("lap-table", FOUR_ROWS, epsilon=1, runs=RUNS // 4)
     assert not found.violated and "no violation found" in str(found), found
 
 
 def test_a_paper_is_convicted() -> None:
-    found = privet.audit("em-pc", epsilon=1, runs=600, as_published=True)
+    found = privet.audit("em-pc", epsilon=1, runs=400, as_published=True)
     assert found.violated and "greedy" in found.why
 
 
@@ -136,12 +134,11 @@ def test_reports_with_twice_the_epsilon_are_convicted(monkeypatch: pytest.Monkey
 
 
 def kinds() -> list[str]:
-    """One method of each that measure alike, every way to orient, every protocol, and sums."""
-    alike = {catalogue.get(n).measure: n for n in names() if n in METHODS}
-    return [name for name in names() if name not in METHODS or name in alike.values()]
-
-
-METHODS = {method.name for method in catalogue.available()}
+    """One of all that ask rows for the same, every protocol, and the sums of a study."""
+    methods = {method.name: str(method.measure) for method in catalogue.available()}
+    ways = {way.name: way.evidence for way in all_ways()}
+    alike = {(methods | ways).get(name, name): name for name in names()}
+    return [name for name in names() if name in alike.values()]
 
 
 @pytest.mark.parametrize("name", kinds())
@@ -174,9 +171,9 @@ def differing(first: dict[str, list[Any]], second: dict[str, list[Any]]) -> tupl
 def test_the_tables_are_neighbours() -> None:
     assert differing(*built_in(numeric=False, replaced=False).tables) == (1, 0)
     assert differing(*built_in(numeric=True, replaced=True).tables) == (0, 1)
-    assert differing(*made_up(FOUR_ROWS).tables) == (0, 4)
-    secret = replace(FOUR_ROWS, adjacency=Adjacency.ADD_REMOVE, rows=None)
-    assert differing(*made_up(secret).tables) == (4, 0)
+    assert differing(*made_up(FOUR_ROWS).tables) == (4, 0)
+    public = replace(FOUR_ROWS, adjacency=Adjacency.REPLACE_ONE, rows=20)
+    assert differing(*made_up(public).tables) == (0, 4)
     assert made_up(FOUR_ROWS).schema.name == NAME
 
 

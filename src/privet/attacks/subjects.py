@@ -174,7 +174,7 @@ def _reports(asked: Asked, method: Method | None) -> Subject:
     device = Randomizer(two.schema, asked.epsilon, protocol=protocol)
     sizes = device.protocol.sizes
     last = [size - 1 for size in sizes]
-    if device.protocol.family == "product":  # if both signs turned, the product would not
+    if device.protocol.family in ("product", "parity"):  # two turns would cancel
         last[:-1] = [0] * (len(sizes) - 1)
     rows = [[0] * len(sizes), last]
 
