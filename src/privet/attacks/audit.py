@@ -90,7 +90,7 @@ def _check_numbers(runs: int | None, confidence: float) -> None:
         raise MethodError(f"⟦confidence⟧ is {confidence!r}; give a number such as 0.95")
     if not 0.5 <= confidence <= 1 - 1e-12:
         raise MethodError(
-            f"⟦confidence⟧ is {confidence:g}, but it must lie between 0.5 and 1, such as 0.95"
+            f"⟦confidence⟧ is {confidence!r:.40}, but it must lie between 0.5 and 1, such as 0.95"
         )
 
 
