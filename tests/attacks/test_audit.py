@@ -1,6 +1,6 @@
 """The audit convicts planted faults and acquits what is sound; false alarms are 1e-6 or rarer.
 
-Faults that cost fewer runs, such as noise halved, are in tests/privacy/test_audit.py.
+Noise halved takes more runs, which are cheaper in tests/privacy/test_audit.py.
 """
 
 from __future__ import annotations
