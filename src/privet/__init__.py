@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from privet.api.discover import discover
     from privet.api.orient import orient
     from privet.api.verify import sign, verify
+    from privet.attacks.audit import audit
     from privet.errors import PrivetError
     from privet.graph.edge import Edge
     from privet.graph.formats.files import load as load_graph
@@ -51,6 +52,7 @@ __all__ = [
     "PrivetError",
     "Schema",
     "__version__",
+    "audit",
     "combine",
     "compare",
     "discover",
@@ -78,6 +80,7 @@ _HOME = {
     "Orientation": "pairs.way:Orientation",
     "PrivetError": "errors:PrivetError",
     "Schema": "schema.model:Schema",
+    "audit": "attacks.audit:audit",
     "combine": "api.combine:combine",
     "compare": "graph.metrics:compare",
     "discover": "api.discover:discover",

@@ -65,6 +65,18 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         privet.plan_sites,
         {"schema": SCHEMA, "rows": 100, "epsilon": 1, "delta": 1e-6, "sites": 3},
     ),
+    "audit": (
+        privet.audit,
+        {
+            "method": "parity",
+            "schema": None,
+            "epsilon": 1,
+            "delta": None,
+            "runs": 40,
+            "as_published": False,
+            "confidence": 0.95,
+        },
+    ),
     "verify": (privet.verify, {"folder": "out", "ledger": None, "key": None}),
     "sign": (privet.sign, {"folder": "out", "key": "keys"}),
     "compare": (privet.compare, {"truth": GRAPH, "found": GRAPH}),

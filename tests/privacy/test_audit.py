@@ -13,15 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import erfc, log, sqrt
+from math import erfc, sqrt
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import binom, norm
 
 import privet
+from privet.attacks.bounds import FALSE_ALARM, lower_bound
+from privet.attacks.evidence import Attacker
 from privet.methods.options import Settings
 from privet.methods.sources import tables
 from privet.privacy.engines.memory import MemoryRows
@@ -38,7 +39,6 @@ from privet.trust.central import Central
 
 Floats = NDArray[np.float64]
 
-FALSE_ALARM = 1e-6
 EPSILON, DELTA = 1.0, 0.4  # where the fewest runs can tell half the noise from all of it
 RUNS = 1_500  # on each of the two tables
 CHOOSE = 0.1  # share of the runs on which the event is chosen
@@ -85,83 +85,30 @@ def private_run(rows: Rows) -> tuple[Release, ...]:
     return tables.measure(Central(vault=Reopened(rows, run), run=run), Settings())
 
 
-class Attacker:
-    """Knows both tables and everything but which of them was used."""
+def columns(table: list[tuple[int, int]]) -> dict[str, list[str]]:
+    return {name: [str(row[i]) for row in table] for i, name in enumerate("ab")}
 
-    def __init__(self) -> None:
-        self.tables = encoded(TABLE), encoded(NEIGHBOUR)
-        self.answers: dict[Any, tuple[Floats, Floats]] = {}
 
-    def evidence(self, releases: tuple[Release, ...]) -> float:
-        """Log likelihood ratio of the neighbour against the table, given all releases."""
-        total = 0.0
-        for release in releases:
-            query = release.query
-            if query not in self.answers:
-                first, second = (query.evaluate(rows, SCHEMA) for rows in self.tables)
-                self.answers[query] = first.astype(float), second.astype(float)
-            without, present = self.answers[query]
-            away, near = ((release.values - answer) ** 2 for answer in (without, present))
-            total += float((away - near).sum()) / (2 * release.variance)
-        return total
+def attacker() -> Attacker:
+    return Attacker((columns(TABLE), columns(NEIGHBOUR)), SCHEMA)
 
-    def listen(self, runs: int) -> tuple[Floats, Floats]:
-        """The evidence in so many runs on the table and on its neighbour."""
-        first, second = (
-            np.array([self.evidence(private_run(rows)) for _ in range(runs)])
-            for rows in self.tables
-        )
-        return first, second
+
+def heard(runs: int) -> tuple[Floats, Floats]:
+    """The evidence in so many runs on the table and on its neighbour."""
+    weigh = attacker().evidence
+    first, second = (
+        np.array([weigh(private_run(rows)) for _ in range(runs)])
+        for rows in (encoded(TABLE), encoded(NEIGHBOUR))
+    )
+    return first, second
 
 
 def refuted(without: Floats, present: Floats, epsilon: float, delta: float) -> bool:
     """Whether the runs say that (epsilon, delta) is not kept; if it is, they do so with
-    probability FALSE_ALARM at most.
-
-    The event is the one that would speak loudest if the other runs were like the first, with
-    some bad luck. A tail that the first runs hardly show is taken to be at least the normal one:
-    an event that is too rare makes a verdict that depends on a few runs.
-    """
+    probability FALSE_ALARM at most."""
     cut = int(CHOOSE * len(without))
-    rest = len(without) - cut
-    sides = [(present, without), (-without, -present)]
-
-    def doubt(likely: float, unlikely: float) -> float:
-        hits, misses = round(likely * rest), round(unlikely * rest)
-        return chance(hits, misses, rest, epsilon, delta)
-
-    def expected(side: int, threshold: float) -> float:
-        likely, unlikely = (values[:cut] for values in sides[side])
-        tail = norm.sf(threshold, unlikely.mean(), unlikely.std() + 1e-9)
-        hits, misses = (likely >= threshold).mean(), max((unlikely >= threshold).mean(), tail)
-        hits, misses = hits - 4 * sqrt(hits / rest), misses + 4 * sqrt(misses / rest)
-        return doubt(max(hits, 0.0), min(misses, 1.0))
-
-    _, side, threshold = min(
-        (expected(side, threshold), side, threshold)
-        for side, (likely, _) in enumerate(sides)
-        for threshold in np.unique(np.quantile(likely[:cut], np.linspace(0.02, 0.98, 49)))
-    )
-    likely, unlikely = sides[side]
-    return doubt((likely[cut:] >= threshold).mean(), (unlikely[cut:] >= threshold).mean()) < (
-        FALSE_ALARM
-    )
-
-
-UNLIKELY = np.concatenate([[0.0], np.geomspace(1e-6, 1, 400)])
-
-
-def chance(hits: int, misses: int, runs: int, epsilon: float, delta: float) -> float:
-    """A p-value of so many hits on one table and misses on the other, if the promise is kept.
-
-    If an event has probability q on the one, it has min(1, exp(epsilon) q + delta) on the other at
-    most. The two tails are independent p-values, so their product c is as small by chance with
-    probability c (1 - log c) at most [Fisher]. The worst q between two neighbours of the grid gives
-    no more than the first tail at the upper and the second at the lower one.
-    """
-    most = np.minimum(1.0, np.exp(epsilon) * UNLIKELY[1:] + delta)
-    product = (binom.sf(hits - 1, runs, most) * binom.cdf(misses, runs, UNLIKELY[:-1])).max()
-    return float(product * (1 - log(product))) if product > 0 else 0.0
+    first, rest = (without[:cut], present[:cut]), (without[cut:], present[cut:])
+    return lower_bound(first, rest, delta).lower > epsilon
 
 
 def half(scale: Callable[..., float]) -> Callable[..., float]:
@@ -175,7 +122,7 @@ def test_whole_runs_keep_their_promise() -> None:
     """As many runs as convict half the noise, and the evidence in them is what the price
     says: each run's log likelihood ratio has mean ∓rho and variance 2 rho, since a record reaches
     every bound here."""
-    without, present = Attacker().listen(RUNS)
+    without, present = heard(RUNS)
     assert not refuted(without, present, EPSILON, DELTA)
     rho = float(rho_for(EPSILON, DELTA, "gdp"))
     for values, mean in ((without, -rho), (present, rho)):
@@ -186,22 +133,22 @@ def test_whole_runs_keep_their_promise() -> None:
 def test_whole_runs_with_half_the_noise_are_convicted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: the ledger, the budget and the certificate would look as before."""
     monkeypatch.setattr(Gaussian, "scale", half(Gaussian.scale))
-    without, present = Attacker().listen(RUNS)
+    without, present = heard(RUNS)
     assert refuted(without, present, EPSILON, DELTA)
 
 
 def test_discover_itself_releases_no_more_than_a_run_may() -> None:
     """Runs through the front door: the evidence in what it hands out fits the price too."""
-    attacker, rho = Attacker(), float(rho_for(EPSILON, DELTA, "gdp"))
+    weigh, rho = attacker().evidence, float(rho_for(EPSILON, DELTA, "gdp"))
     for table, mean in ((TABLE, -rho), (NEIGHBOUR, rho)):
-        data = {name: [str(row[i]) for row in table] for i, name in enumerate("ab")}
+        data = columns(table)
         seen = []
         for _ in range(60):
             found = privet.discover(
                 data, SCHEMA, epsilon=EPSILON, delta=DELTA, ledger=Ledger(":memory:")
             )
             assert found.method == "interaction-pc" and found.certificate["epsilon"] == EPSILON
-            seen.append(attacker.evidence(found.evidence.releases))
+            seen.append(weigh(found.evidence.releases))
         deviation = (np.mean(seen) - mean) / sqrt(2 * rho / len(seen))
         assert erfc(abs(deviation) / sqrt(2)) > FALSE_ALARM, (np.mean(seen), mean)
 

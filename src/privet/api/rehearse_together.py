@@ -86,7 +86,7 @@ def _locked(
     for site in sites:
         home = folder / site.name
         study.new_site(site.name, home / "keys", site.name)
-        _allow(home / "keys" / "policy.toml")
+        allow(home / "keys" / "policy.toml")
         cap = epsilon / 2 if site.name in refuse else epsilon
         opened(home / "ledger.sqlite").create(site.name, epsilon=cap, delta=delta)
     return lock_study(
@@ -100,7 +100,7 @@ def _locked(
     )
 
 
-def _allow(policy: Path) -> None:
+def allow(policy: Path) -> None:
     """In a rehearsal nobody has anything to lose: the policy allows what the study asks."""
     text = policy.read_text("utf-8")
     text = text.replace("largest_epsilon = 1.0", "largest_epsilon = 1e12")

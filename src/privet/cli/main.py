@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from privet.cli.commands import (
+    audit,
     bench,
     combine,
     compare,
@@ -59,6 +60,7 @@ COMMANDS = (
     compare,
     verify,
     demo,
+    audit,
     simulate,
     datasets,
     ledger,

@@ -48,7 +48,8 @@ def no_model(name: str, look: Look) -> str | None:
 
 def _counts(look: Look) -> bool:
     """Whether the rows are just numbered."""
-    return look.range is not None and look.range[1] - look.range[0] == look.rows - 1
+    low, high = look.range or (0.0, 0.0)
+    return low in (0, 1) and high - low == look.rows - 1
 
 
 def skew(name: str, look: Look) -> str | None:
