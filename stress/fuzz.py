@@ -21,7 +21,7 @@ from pathlib import Path
 from stress import lines, mutate
 from stress.corpus import SUFFIXES, grow, plant
 from stress.door import Endless, Ran, inside, run
-from stress.mutate import Mutator, flipped, nearby, reworded, revalued
+from stress.mutate import Mutator, flipped, nearby, revalued, reworded
 
 MEMORY = 12 << 30  # a file of a few bytes may not ask for more
 TEXT = nearby(flipped, reworded, reworded)
@@ -136,7 +136,9 @@ KINDS: Mapping[str, Kind] = {
         ("convert {} new.dot", "convert {} new.json", "convert {} new.svg", "compare {} dag.edges"),
     ),
     "graph as JSON": Kind(
-        ("graph.json",), JSON, ("convert {} new.edges", "compare dag.edges {}", "convert {} new.csv")
+        ("graph.json",),
+        JSON,
+        ("convert {} new.edges", "compare dag.edges {}", "convert {} new.gml"),
     ),
     "results and seal": Kind(
         tuple(f"out/{name}.json" for name in ("seal", "certificate", "graph", "diagnostics")),

@@ -9,7 +9,6 @@ import re
 import sqlite3
 from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 Mutator = Callable[[random.Random, bytes], bytes]
@@ -17,16 +16,17 @@ Mutator = Callable[[random.Random, bytes], bytes]
 BYTES = (
     *(b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\r", b"\n", b"\r\n", b'"', b"'", b",", b";", b"\t"),
     *(b"\x1a", b"\x80", b"\xed\xa0\x80", b"\xc0\xaf", b"NaN", b"1e999", b"-", b"[", b"{", b"}"),
-    *(b"\x1f\x8b", b"PAR1", b"SQLite format 3\x00", b"\xe2\x80\xae", b"\xcc\x81" * 50, b"a" * 70000),
+    *(b"\x1f\x8b", b"PAR1", b"SQLite format 3\x00", b"\xe2\x80\xae", b"\xcc\x81" * 50),
+    *(b"a" * 70000,),
 )
 WORDS = (
     *("", "0", "-1", "1", "2", "1e308", "1e-308", "1e999", "nan", "inf", "-inf", "true", "null"),
     *("9" * 400, "0.1", "1/3", "[]", "{}", '""', "''", "[[[[[[", '"no"', "no", "rain", "wet", "–"),
-    *("\u202e", "é", "e\u0301", "\U0001f600", "x" * 3000, "../..", "/dev/null", "--", "#", "=", "."),
+    *("\u202e", "é", "e\u0301", "\U0001f600", "x" * 3000, "../..", "/dev/null", "--", "#", "="),
     *("9223372036854775808", "-9223372036854775809", "4294967296", "1_000", "0x10", "1979-05-27"),
 )
 VALUES: tuple[Any, ...] = (
-    *(None, True, False, 0, -1, 1, 2, 3, 10**9, 10**18, -(10**18), 10**400, 0.5, -0.5, 1e308, 5e-324),
+    *(None, True, False, 0, -1, 1, 2, 3, 10**9, 10**18, -(10**18), 10**400, 0.5, -0.5, 1e308, 1e-9),
     *(float("nan"), float("inf"), "", "x", "rain", "no", "1/0", "1/3", "-1/3", "9" * 400, "\ud800"),
     *("\x00", "⟦a⟧", [], [None], [[]], {}, {"": None}, {"x": 1}, "a" * 5000, [0] * 2000),
 )
@@ -119,7 +119,8 @@ def ledger(rng: random.Random, text: bytes) -> bytes:
     db = sqlite3.connect(":memory:", isolation_level=None)
     db.deserialize(text)
     for _ in range(rng.choice((1, 1, 2))):
-        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type='table'")]
+        found = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        tables = [name for (name,) in found]
         if not tables:
             break
         table = rng.choice(tables)
@@ -134,7 +135,8 @@ def ledger(rng: random.Random, text: bytes) -> bytes:
 
 
 def _damage(rng: random.Random, db: sqlite3.Connection, table: str, column: str) -> None:
-    value = rng.choice((*(v for v in VALUES if isinstance(v, str | float) or v is None), b"\xff", 7))
+    cells = (v for v in VALUES if isinstance(v, str | float) or v is None)
+    value = rng.choice((*cells, b"\xff", 7))
     if isinstance(value, str) and "\ud800" in value:
         value = "1/3"
     step = rng.randrange(8)
@@ -173,10 +175,16 @@ def parquet(rng: random.Random, _text: bytes) -> bytes:
 
 def _column(rng: random.Random, pa: Any, size: int) -> Any:
     kinds = (
-        *(pa.string(), pa.large_string(), pa.binary(), pa.bool_(), pa.int8(), pa.uint64(), pa.null()),
-        *(pa.float16(), pa.float32(), pa.float64(), pa.decimal128(20, 4), pa.decimal256(60, 2)),
-        *(pa.date32(), pa.date64(), pa.timestamp("us", tz="UTC"), pa.timestamp("ns"), pa.time64("us")),
-        *(pa.duration("ms"), pa.list_(pa.int8()), pa.struct([("a", pa.int8())]), pa.binary(3)),
+        *(pa.string(), pa.large_string(), pa.binary(), pa.bool_(), pa.int8(), pa.uint64()),
+        *(pa.float16(), pa.float32(), pa.float64(), pa.decimal128(20, 4), pa.null()),
+        *(pa.date32(), pa.date64(), pa.timestamp("us", tz="UTC"), pa.timestamp("ns")),
+        *(
+            pa.time64("us"),
+            pa.duration("ms"),
+            pa.list_(pa.int8()),
+            pa.struct([("a", pa.int8())]),
+            pa.binary(3),
+        ),
         *(pa.dictionary(pa.int8(), pa.string()), pa.map_(pa.string(), pa.int8())),
     )
     pools: tuple[tuple[Any, ...], ...] = (
@@ -196,5 +204,3 @@ def _column(rng: random.Random, pa: Any, size: int) -> Any:
     if rng.random() < 0.4:
         return pa.array(values)
     return pa.array(values, type=rng.choice(kinds))
-
-

@@ -169,6 +169,11 @@ def test_a_broken_seal_is_refused(text: str, out: Path) -> None:
         verify(out)
 
 
+def test_a_certificate_without_end_is_a_fault(out: Path) -> None:
+    (out / "certificate.json").write_text("[" * 100_000)
+    assert "certificate.json was changed" in " ".join(verify(out).faults)
+
+
 def test_the_command(out: Path, made: Path, run: Run, tmp_path: Path) -> None:
     done = run("verify", str(out), "--ledger", str(made / "ledger.sqlite"))
     assert done.code == 0 and "The ledger has the charges" in done.out

@@ -114,6 +114,6 @@ def _parts(place: Path) -> list[str]:
 def _json(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
