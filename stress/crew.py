@@ -62,7 +62,7 @@ def start(home: Path, work: Callable[[], int]) -> Worker:
         os.chdir(home)
         os.dup2(file, 1)
         os.dup2(file, 2)
-        sys.stdout, sys.stderr = (open(n, "w", encoding="utf-8", closefd=False) for n in (1, 2))
+        sys.stdout, sys.stderr = (os.fdopen(n, "w", encoding="utf-8") for n in (1, 2))
         code = work()
         sys.stdout.flush()
         sys.stderr.flush()

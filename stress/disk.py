@@ -109,7 +109,7 @@ class Disk:
         code, said = worker.wait(), worker.text()
         self.tried[name] += 1
         if code not in (0, 2) or "Traceback" in said:
-            self._lose(name, line, f"exit code {code}: {said[-300:]}")
+            self._lose(name, line, f"exit code {code}: {said[:400]}")
 
     def look(self, name: str, line: str) -> None:
         for problem in broken(self.home):
@@ -121,7 +121,7 @@ class Disk:
         worker = start(self.home, lambda: privet(line.split()))
         code, said = worker.wait(), worker.text()
         if code != 0 and "has a cap already" not in said:
-            self._lose(name, line, f"afterwards exit code {code}: {said[-300:]}")
+            self._lose(name, line, f"afterwards exit code {code}: {said[:400]}")
         for path in left(self.home):
             if not (path / "evidence.json").exists():
                 self._lose(name, line, f"{path} is left")
