@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +42,13 @@ def _ledger(path: Path) -> Iterator[str]:
     except PrivetError as error:
         yield f"the ledger cannot be opened: {error}"
         return
-    db = sqlite3.connect(path)
-    if db.execute("PRAGMA integrity_check").fetchone() != ("ok",):
-        yield "the ledger is not sound"
-    db.close()
+    try:
+        with closing(sqlite3.connect(path)) as db:
+            (sound,) = db.execute("PRAGMA integrity_check").fetchone()
+    except sqlite3.DatabaseError as error:
+        sound = str(error)
+    if sound != "ok":
+        yield f"the ledger is not sound: {sound}"
 
 
 def _answers(home: Path) -> Iterator[str]:

@@ -63,6 +63,21 @@ def test_a_cap_that_could_not_be_read_again_is_not_set(path: Path) -> None:
     assert path.read_bytes() == bytes(text)
 
 
+def test_an_index_that_does_not_know_a_name(path: Path) -> None:
+    """As after a loss of power on a disk that says it has synced and has not."""
+    db = sqlite3.connect(path, isolation_level=None)
+    (page,) = db.execute(
+        "SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_caps_1'"
+    ).fetchone()
+    (size,) = db.execute("PRAGMA page_size").fetchone()
+    db.close()
+    text = bytearray(path.read_bytes())
+    text[(page - 1) * size + 3 : (page - 1) * size + 5] = b"\0\0"  # so many entries
+    path.write_bytes(text)
+    with pytest.raises(LedgerError, match="damaged"):
+        Ledger(path).accounts()
+
+
 def test_to_close_a_run_makes_no_ledger(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="there is no run"):
         Ledger(tmp_path / "new.db").close("0123456789abcdef")

@@ -75,6 +75,8 @@ COLUMNS = {
     "contexts": "context, run, message",
     "evidence": "key, run, digest",
 }
+MOST_KNOWN = 10_000
+_CLOSED: dict[tuple[Any, ...], RunRecord] = {}  # by all that their rows say
 MOST = Fraction(10) ** 30  # far above every amount that is ever written
 
 
@@ -225,6 +227,8 @@ def _number_people(db: sqlite3.Connection) -> None:
 def caps_of(db: sqlite3.Connection, names: Sequence[str]) -> list[Cap]:
     wanted = "SELECT epsilon, delta, test_delta, unit, accounting FROM caps WHERE dataset = ?"
     caps = [db.execute(wanted, (name,)).fetchone() for name in names]
+    if None in caps:  # the table has a name that its index does not know
+        raise _edited(None, "a cap")
     for epsilon, delta, test_delta, unit, accounting in caps:
         word(accounting, tuple(OF_PURE))
         if unit is not None:
@@ -237,6 +241,21 @@ def caps_of(db: sqlite3.Connection, names: Sequence[str]) -> list[Cap]:
 
 
 def record_of(db: sqlite3.Connection, row: tuple[Any, ...], accounting: Accounting) -> RunRecord:
+    """A run as it stands in the file. One that is closed has its last entry and is never opened
+    again, so it is read once in a process: each run looks at all runs before it, and a thousand of
+    them would make it slow."""
+    key = (*row, accounting)
+    if (known := _CLOSED.get(key)) is not None:
+        return known
+    record = _record(db, row, accounting)
+    if record.state == "closed":
+        if len(_CLOSED) >= MOST_KNOWN:
+            _CLOSED.clear()
+        _CLOSED[key] = record
+    return record
+
+
+def _record(db: sqlite3.Connection, row: tuple[Any, ...], accounting: Accounting) -> RunRecord:
     identity, when, method, epsilon, delta, budget, state, test_delta = row
     return RunRecord(
         id=word(identity),
