@@ -9,6 +9,7 @@ Without a C compiler only a small tmpfs (for root) and limits on the size of fil
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import errno
 import os
@@ -29,7 +30,7 @@ from stress.crew import start
 from stress.door import good, inside
 from stress.invariants import broken, left
 
-MOST = 40  # calls of one command that fail in turn
+NOTHING = "nothing"  # breaks: to count the calls
 SHIM = "PRIVET_STRESS_DISK"
 COMMANDS = (
     "discover data.csv --schema schema.toml --epsilon 1 --delta 1e-6 --output new",
@@ -135,7 +136,7 @@ class Disk:
         shutil.copytree(self.folder / "whole", self.home)
 
 
-def every_call(disk: Disk, shim: ctypes.CDLL, line: str, fault: Fault) -> None:
+def every_call(disk: Disk, shim: ctypes.CDLL, line: str, fault: Fault, most: int) -> None:
     """The first call fails, then the second, and so on; of many, these are spread evenly."""
 
     def arm(at: int) -> None:
@@ -146,9 +147,9 @@ def every_call(disk: Disk, shim: ctypes.CDLL, line: str, fault: Fault) -> None:
         (disk.folder / "count").write_text(str(shim.disk_count()))
 
     disk.renew()
-    disk.attempt("nothing", line, partial(arm, 0), count)
+    disk.attempt(NOTHING, line, partial(arm, 0), count)
     calls = int((disk.folder / "count").read_text())
-    for at in range(1, calls + 1, calls // MOST + 1):
+    for at in range(1, calls + 1, calls // most + 1):
         disk.renew()
         disk.attempt(fault.name, line, partial(arm, at))
         disk.look(fault.name, line)
@@ -206,7 +207,7 @@ def small_files(disk: Disk) -> None:
             disk.look("limit on the size of files", line)
 
 
-def disks() -> tuple[dict[str, int], list[str]]:
+def disks(most: int) -> tuple[dict[str, int], list[str]]:
     """How often each fault was tried, and what was lost."""
     folder = Path(tempfile.mkdtemp(prefix="privet-stress-")).resolve()
     try:
@@ -217,12 +218,12 @@ def disks() -> tuple[dict[str, int], list[str]]:
         if shim is not None:
             for line in COMMANDS:
                 for fault in FAULTS:
-                    every_call(disk, shim, line, fault)
-                print(line.split()[:2], dict(disk.tried), flush=True)
+                    every_call(disk, shim, line, fault, most)
                 disk.renew()
                 slow = (str(disk.home).encode(), 0, 0, 0, 1, SLOW.delay, -1)
                 disk.attempt(SLOW.name, line, lambda slow=slow: shim.disk_arm(*slow))  # type: ignore[misc]
                 disk.look(SLOW.name, line)
+        disk.tried.pop(NOTHING, None)
         return dict(disk.tried), disk.lost
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -241,9 +242,12 @@ def again_with_shim(argv: Sequence[str]) -> int | None:
 
 
 def main() -> int:
-    if (code := again_with_shim(["stress.disk"])) is not None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--calls", type=int, default=40, help="of one command that fail in turn")
+    args = parser.parse_args()
+    if (code := again_with_shim(["stress.disk", "--calls", str(args.calls)])) is not None:
         return code
-    tried, lost = disks()
+    tried, lost = disks(args.calls)
     print(tried, f"{len(lost)} lost")
     return bool(lost)
 
