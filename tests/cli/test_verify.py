@@ -162,11 +162,22 @@ def test_what_was_changed_is_not_signed(out: Path, tmp_path: Path) -> None:
         new_key("My Key", tmp_path / "k")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"privet seal": 1, "files": 3}', "\x00"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"privet seal": 1, "files": 3}', "\x00", "[" * 100_000]
+)
 def test_a_broken_seal_is_refused(text: str, out: Path) -> None:
     (out / seal.SEAL).write_text(text)
     with pytest.raises(EvidenceError, match="no seal"):
         verify(out)
+
+
+@pytest.mark.parametrize("kept", [None, {}, "x"])
+def test_a_certificate_that_names_no_run_is_a_fault(out: Path, made: Path, kept: object) -> None:
+    facts = json.loads((out / "certificate.json").read_text())
+    (out / "certificate.json").write_text(json.dumps({**facts, "ledger": kept}))
+    (out / seal.SEAL).write_text(seal.sealed(out))
+    (fault,) = verify(out, ledger=made / "ledger.sqlite").faults
+    assert fault == "certificate.json does not say what was charged"
 
 
 def test_a_certificate_without_end_is_a_fault(out: Path) -> None:

@@ -56,7 +56,10 @@ def verify(
     facts = _json(place / "certificate.json")
     asked = ledger is not None and bool(facts.get("private")) and facts.get("trust") == "central"
     if asked and not faults:
-        faults += uncovered(ledger, facts)
+        try:
+            faults += uncovered(ledger, facts)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            faults.append("certificate.json does not say what was charged")
     known = None if key is None else load_public(Path(key))
     if by is not None and not seal.is_signed(files, by):
         faults.append("the signature does not fit the files")
