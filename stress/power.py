@@ -49,7 +49,7 @@ def work(home: Path, careless: bool) -> int:
     """Runs with charges, and a sign after each of them. A careless ledger, which does not sync, is
     there to show that the loss would be found."""
     if careless:
-        book_module.connect = _careless
+        setattr(book_module, "connect", _careless)  # noqa: B010
     book = Ledger(home / "ledger.db")
     book.create("people", epsilon=100, delta=0)
     file = os.open(home / TOLD, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,8 @@ COLUMNS = {
     "contexts": "context, run, message",
     "evidence": "key, run, digest",
 }
-MOST_KNOWN = 10_000
-_CLOSED: dict[tuple[Any, ...], RunRecord] = {}  # by all that their rows say
+MOST_KNOWN = 10_000  # runs whose meaning is remembered
+Row = tuple[Any, ...]
 MOST = Fraction(10) ** 30  # far above every amount that is ever written
 
 
@@ -240,22 +241,10 @@ def caps_of(db: sqlite3.Connection, names: Sequence[str]) -> list[Cap]:
     return caps
 
 
-def record_of(db: sqlite3.Connection, row: tuple[Any, ...], accounting: Accounting) -> RunRecord:
-    """A run as it stands in the file. One that is closed has its last entry and is never opened
-    again, so it is read once in a process: each run looks at all runs before it, and a thousand of
-    them would make it slow."""
-    key = (*row, accounting)
-    if (known := _CLOSED.get(key)) is not None:
-        return known
-    record = _record(db, row, accounting)
-    if record.state == "closed":
-        if len(_CLOSED) >= MOST_KNOWN:
-            _CLOSED.clear()
-        _CLOSED[key] = record
-    return record
-
-
-def _record(db: sqlite3.Connection, row: tuple[Any, ...], accounting: Accounting) -> RunRecord:
+@lru_cache(maxsize=MOST_KNOWN)
+def record_of(row: Row, charged: tuple[Row, ...], accounting: Accounting) -> RunRecord:
+    """A run as its cells say it. Every run looks at all runs before it: what stands in the file is
+    read each time, and what it means is worked out once."""
     identity, when, method, epsilon, delta, budget, state, test_delta = row
     return RunRecord(
         id=word(identity),
@@ -267,18 +256,20 @@ def _record(db: sqlite3.Connection, row: tuple[Any, ...], accounting: Accounting
         currency=currency_for(amount(delta), accounting),
         reserved=amount(budget),
         test_delta=amount(test_delta),
-        entries=entries_of(db, identity),
+        entries=tuple(entry_of(cells) for cells in charged),
     )
+
+
+def entry_of(cells: Row) -> Entry:
+    what, cost, test_delta = cells
+    return Entry(what=word(what), cost=amount(cost), test_delta=amount(test_delta))
 
 
 def entries_of(db: sqlite3.Connection, run: str) -> tuple[Entry, ...]:
     found = db.execute(
         "SELECT what, cost, test_delta FROM entries WHERE run = ? ORDER BY position", (run,)
     )
-    return tuple(
-        Entry(what=word(what), cost=amount(cost), test_delta=amount(test_delta))
-        for what, cost, test_delta in found
-    )
+    return tuple(entry_of(cells) for cells in found)
 
 
 def unite(db: sqlite3.Connection) -> None:
@@ -338,11 +329,19 @@ def accounts_in(db: sqlite3.Connection) -> tuple[Account, ...]:
 def _read(db: sqlite3.Connection, names: Sequence[str]) -> Account:
     """The account of a data set under all of its names; it is shown under the first."""
     epsilon, delta, test_delta, unit, accounting = one_cap(caps_of(db, names))
+    these = f"dataset IN ({', '.join('?' * len(names))})"
     rows = db.execute(
         "SELECT id, started, method, epsilon, delta, budget, state, test_delta FROM runs"
-        f" WHERE dataset IN ({', '.join('?' * len(names))}) ORDER BY rowid",
+        f" WHERE {these} ORDER BY rowid",
         tuple(names),
     ).fetchall()
+    charged: dict[str, list[Row]] = {}
+    for run, *cells in db.execute(
+        "SELECT run, what, cost, test_delta FROM entries"
+        f" WHERE run IN (SELECT id FROM runs WHERE {these}) ORDER BY run, position",
+        tuple(names),
+    ):
+        charged.setdefault(run, []).append(tuple(cells))
     return Account(
         dataset=names[0],
         budget=Budget(
@@ -353,7 +352,7 @@ def _read(db: sqlite3.Connection, names: Sequence[str]) -> Account:
         ),
         unit=unit,
         people=people_of(db, names[0]),
-        runs=tuple(record_of(db, row, accounting) for row in rows),
+        runs=tuple(record_of(row, tuple(charged.get(row[0], ())), accounting) for row in rows),
     )
 
 
