@@ -180,6 +180,13 @@ def test_a_certificate_that_names_no_run_is_a_fault(out: Path, made: Path, kept:
     assert fault == "certificate.json does not say what was charged"
 
 
+@pytest.mark.parametrize("nodes", [None, 3, "abc", {}])
+def test_nodes_that_are_no_list_are_a_fault(out: Path, nodes: object) -> None:
+    graph = json.loads((out / "graph.json").read_text())
+    (out / "graph.json").write_text(json.dumps({**graph, "nodes": nodes}))
+    assert "graph.json has other columns than the evidence" in verify(out).faults
+
+
 def test_a_certificate_without_end_is_a_fault(out: Path) -> None:
     (out / "certificate.json").write_text("[" * 100_000)
     assert "certificate.json was changed" in " ".join(verify(out).faults)

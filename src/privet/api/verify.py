@@ -109,7 +109,7 @@ def _parts(place: Path) -> list[str]:
         if part in said and facts.get(part) != said[part]:
             faults.append(f"certificate.json has another {part} than the evidence")
     graph = _json(place / "graph.json")
-    if graph and tuple(graph.get("nodes", ())) != evidence.schema.names:
+    if graph and graph.get("nodes") != list(evidence.schema.names):
         faults.append("graph.json has other columns than the evidence")
     return faults
 
