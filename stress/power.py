@@ -176,8 +176,8 @@ def power(seed: int, images: int, careless: bool = False) -> tuple[dict[str, int
             charged = sum(len(run.entries) for account in there for run in account.runs)
             if charged < told:
                 problems.append(f"{charged} charges for {told} answers")
-            for problem in problems:
-                lost.append(f"after step {cut}: {problem}")
+            if problems:
+                lost.append(f"after step {cut}: {'; '.join(problems)}")
             shutil.rmtree(disk)
         return {"steps": len(found), "images": images, "answers": answers}, lost
     finally:
