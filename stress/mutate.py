@@ -8,6 +8,7 @@ import random
 import re
 import sqlite3
 from collections.abc import Callable
+from copy import deepcopy
 from decimal import Decimal
 from typing import Any
 
@@ -97,11 +98,11 @@ def _change(rng: random.Random, places: list[tuple[Any, Any]], holder: Any, key:
         if key in other if isinstance(other, dict) else True:
             holder[key] = json.loads(json.dumps(other[there])) if there in _keys(other) else None
     elif step == 3 and isinstance(old, int | float) and not isinstance(old, bool):
-        holder[key] = rng.choice((-old, old + 1, old * 2, old * 1e-300, str(old), old / 3))
+        holder[key] = rng.choice((-old, old + 1, old * 2, str(old), old // 3))
     elif step == 4 and isinstance(holder, dict):
         holder[rng.choice(WORDS)] = holder.pop(key)
     else:
-        holder[key] = rng.choice(VALUES)
+        holder[key] = deepcopy(rng.choice(VALUES))
 
 
 def _keys(holder: Any) -> Any:
