@@ -192,6 +192,19 @@ def test_a_certificate_without_end_is_a_fault(out: Path) -> None:
     assert "certificate.json was changed" in " ".join(verify(out).faults)
 
 
+def test_a_key_of_half_a_character_is_none(out: Path, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    secret = new_key("mine", tmp_path / "mine").with_name("secret.json")
+    secret.write_text(secret.read_text().replace('"mine"', '"\\ud800"'))
+    with pytest.raises(StudyError, match="holds no keys"):
+        sign(out, secret.parent)
+
+
+def test_two_dashes_are_no_value(run: Run) -> None:
+    done = run("measure", "data.csv", "--study=--", "--keys", "k", "--output", "o")
+    assert done.code == 2 and "--study is '--'" in done.err
+
+
 def test_the_command(out: Path, made: Path, run: Run, tmp_path: Path) -> None:
     done = run("verify", str(out), "--ledger", str(made / "ledger.sqlite"))
     assert done.code == 0 and "The ledger has the charges" in done.out
