@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 FLARE := .venv-flare
 ENGINES := .venv-engines
 
-.PHONY: demo test lint pytest coverage docs wheel screenshots federated test-engines bench clean
+.PHONY: demo test lint pytest coverage docs wheel screenshots federated test-engines stress bench clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Privet needs Python 3.11 or later; try make PYTHON=python3.12")'
@@ -95,7 +95,12 @@ $(ENGINES)/.installed: pyproject.toml
 test-engines: $(ENGINES)/.installed
 	$(ENGINES)/bin/python -m pytest -n 0 -rs tests/engines
 
-# The same with every line counted, which takes longer.
+# Attacks that take minutes: generated inputs, kills, broken disks, races, loss of power, a long run.
+# The seed is printed; `make stress SEED=7` repeats one, `make stress SCALE=0.1` takes a quick look.
+stress: $(VENV)/.installed-test
+	$(BIN)/python -m stress $(if $(SEED),--seed $(SEED)) $(if $(SCALE),--scale $(SCALE))
+
+# The tests with every line counted, which takes longer.
 coverage: $(VENV)/.installed-test
 	$(BIN)/python -m pytest --cov --cov-report=
 	$(BIN)/python -m tests.helpers.reached

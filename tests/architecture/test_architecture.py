@@ -212,6 +212,18 @@ def test_the_oldest_releases_are_those_that_are_allowed() -> None:
     }
 
 
+def test_what_is_installed_with_privet_has_an_upper_bound() -> None:
+    """A release that nobody has tried does not come in by itself; tools of developers may."""
+    root = ROOT.parent.parent
+    if not (root / "pyproject.toml").is_file():
+        pytest.skip("an installed package has no pyproject.toml beside it")
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    users = (one for name in extras if name not in ("bench", "test") for one in extras[name])
+    for needed in (*project["dependencies"], *users):
+        assert re.search(r">=[\d.]+,<[\d.]+$", needed), f"{needed} needs both bounds"
+
+
 DOTTED = re.compile(r"`(privet(?:\.\w+)+)`")
 IN_CODE = re.compile(r"``((?:[a-z_]+/)*[a-z_]+\.py)``")
 

@@ -162,11 +162,47 @@ def test_what_was_changed_is_not_signed(out: Path, tmp_path: Path) -> None:
         new_key("My Key", tmp_path / "k")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"privet seal": 1, "files": 3}', "\x00"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"privet seal": 1, "files": 3}', "\x00", "[" * 100_000]
+)
 def test_a_broken_seal_is_refused(text: str, out: Path) -> None:
     (out / seal.SEAL).write_text(text)
     with pytest.raises(EvidenceError, match="no seal"):
         verify(out)
+
+
+@pytest.mark.parametrize("kept", [None, {}, "x"])
+def test_a_certificate_that_names_no_run_is_a_fault(out: Path, made: Path, kept: object) -> None:
+    facts = json.loads((out / "certificate.json").read_text())
+    (out / "certificate.json").write_text(json.dumps({**facts, "ledger": kept}))
+    (out / seal.SEAL).write_text(seal.sealed(out))
+    (fault,) = verify(out, ledger=made / "ledger.sqlite").faults
+    assert fault == "certificate.json does not say what was charged"
+
+
+@pytest.mark.parametrize("nodes", [None, 3, "abc", {}])
+def test_nodes_that_are_no_list_are_a_fault(out: Path, nodes: object) -> None:
+    graph = json.loads((out / "graph.json").read_text())
+    (out / "graph.json").write_text(json.dumps({**graph, "nodes": nodes}))
+    assert "graph.json has other columns than the evidence" in verify(out).faults
+
+
+def test_a_certificate_without_end_is_a_fault(out: Path) -> None:
+    (out / "certificate.json").write_text("[" * 100_000)
+    assert "certificate.json was changed" in " ".join(verify(out).faults)
+
+
+def test_a_key_of_half_a_character_is_none(out: Path, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    secret = new_key("mine", tmp_path / "mine").with_name("secret.json")
+    secret.write_text(secret.read_text().replace('"mine"', '"\\ud800"'))
+    with pytest.raises(StudyError, match="holds no keys"):
+        sign(out, secret.parent)
+
+
+def test_two_dashes_are_no_value(run: Run) -> None:
+    done = run("measure", "data.csv", "--study=--", "--keys", "k", "--output", "o")
+    assert done.code == 2 and "--study is '--'" in done.err
 
 
 def test_the_command(out: Path, made: Path, run: Run, tmp_path: Path) -> None:

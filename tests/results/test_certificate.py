@@ -168,3 +168,12 @@ def test_a_certificate_from_a_file_is_checked() -> None:
             certificates.of_evidence({k: v for k, v in facts.items() if k != key})
         with pytest.raises(EvidenceError, match=key):
             certificates.of_evidence({**facts, key: None})
+    (asked, *_) = facts["queries"]
+    for listed in (
+        {"queries": [{**asked, "cost": "x"}]},
+        {"queries": [{**asked, "mechanism": None}]},
+        {"queries": [3]},
+        {"assumptions": [None]},
+    ):
+        with pytest.raises(EvidenceError, match="not whole"):
+            certificates.of_evidence({**facts, **listed})

@@ -149,7 +149,7 @@ class Conductor:
             if said.pop("study") != self.lock.study:
                 raise ValueError("another study")
             place = Place(**{**said, "roster": tuple(said["roster"])}, stage=1)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
             raise StudyError(
                 f"{str(path)!r} is not the state of this study; choose another folder"
             ) from None

@@ -40,6 +40,11 @@ class Postman:
 
     @staticmethod
     def named(name: str | None) -> Postman:
+        if not hasattr(os, "getuid"):
+            raise StudyError(
+                "a site answers behind a local socket that belongs to one user, and this system "
+                "has no such sockets; carry the messages as files"
+            )
         if name is None:
             return Postman(name=None, uid=os.getuid(), gid=os.getgid())
         import pwd

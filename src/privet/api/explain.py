@@ -36,7 +36,7 @@ def _options(place: Path) -> dict[str, float]:
     try:
         found = json.loads(path.read_text("utf-8"))["options"]
         return {"alpha": float(found["alpha"]), "max_order": int(found["max_order"])}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise EvidenceError(
             f"{str(path)!r} is missing or damaged, so the options of the search are not known; "
             "give a whole folder of results"

@@ -56,7 +56,10 @@ def verify(
     facts = _json(place / "certificate.json")
     asked = ledger is not None and bool(facts.get("private")) and facts.get("trust") == "central"
     if asked and not faults:
-        faults += uncovered(ledger, facts)
+        try:
+            faults += uncovered(ledger, facts)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            faults.append("certificate.json does not say what was charged")
     known = None if key is None else load_public(Path(key))
     if by is not None and not seal.is_signed(files, by):
         faults.append("the signature does not fit the files")
@@ -106,7 +109,7 @@ def _parts(place: Path) -> list[str]:
         if part in said and facts.get(part) != said[part]:
             faults.append(f"certificate.json has another {part} than the evidence")
     graph = _json(place / "graph.json")
-    if graph and tuple(graph.get("nodes", ())) != evidence.schema.names:
+    if graph and graph.get("nodes") != list(evidence.schema.names):
         faults.append("graph.json has other columns than the evidence")
     return faults
 
@@ -114,6 +117,6 @@ def _parts(place: Path) -> list[str]:
 def _json(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -152,7 +152,7 @@ def _check_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None
     for word in argv:
         choices = next((a.choices for a in parser._actions if isinstance(a.choices, dict)), {})
         parser = choices.get(word, parser)
-        option = word.partition("=")[0]
+        option, _, value = word.partition("=")
         if word == "--":
             return
         if option.startswith("--") and option not in parser._option_string_actions:
@@ -160,6 +160,8 @@ def _check_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None
 
             near = did_you_mean(option, parser._option_string_actions)
             raise UsageError(f"{parser.prog} has no option {option}{near}; {_help(parser)}")
+        if option.startswith("--") and value == "--":  # the parser would make a list of it
+            raise UsageError(f"{option} is '--', which is no value; {_help(parser)}")
 
 
 def _help(parser: argparse.ArgumentParser) -> str:

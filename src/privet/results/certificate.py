@@ -278,12 +278,25 @@ def of_evidence(facts: Mapping[str, Any]) -> Certificate:
             )
     try:
         Certificate(facts).lines()
-    except (KeyError, TypeError, ValueError, AttributeError):
+        _check_listed(facts)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise EvidenceError(
             "the certificate in this evidence is not whole; take a fresh copy of the evidence.json "
             "that the run wrote"
         ) from None
     return Certificate(facts)
+
+
+def _check_listed(facts: Mapping[str, Any]) -> None:
+    """What pages show of it is there."""
+    for asked in facts["queries"] or ():
+        for key in ("what", "mechanism"):
+            str.strip(asked[key])
+        for key in ("cost", "noise_sd"):
+            float(0 if asked[key] is None else asked[key])
+        str.strip(asked["currency"] or "")
+    for assumed in facts["assumptions"] or ():
+        str.strip(assumed)
 
 
 def accounting_of(facts: Mapping[str, Any]) -> Currency:

@@ -84,7 +84,9 @@ class Stage:
 
     def seal(self) -> tuple[Path, ...]:
         """Nothing is written after this; returns where the files will be."""
-        self.write(SEAL, sealed(self.path))
+        with _explained(self.folder):
+            seal = sealed(self.path)
+        self.write(SEAL, seal)
         return self.files()
 
     def files(self) -> tuple[Path, ...]:

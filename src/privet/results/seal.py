@@ -81,7 +81,7 @@ def read(folder: Path) -> tuple[dict[str, str], Signature | None]:
         raise EvidenceError(
             f"cannot read {str(path)!r} ({error.strerror}); give a folder that a run wrote"
         ) from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise EvidenceError(f"{str(path)!r} is no seal; give a folder as a run wrote it") from None
     return files, signature
 

@@ -6,9 +6,10 @@ No file is touched here; ``ledger`` reads these records from disk.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
+from functools import cached_property
 
 from privet.errors import BudgetError
 from privet.privacy.ledger.conversion import (
@@ -114,6 +115,9 @@ class RunRecord:
     reserved: Fraction
     test_delta: Fraction
     entries: tuple[Entry, ...]
+    _charges: dict[Currency, Fraction] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def promised_delta(self) -> float:
@@ -123,7 +127,7 @@ class RunRecord:
     def spent(self) -> Fraction:
         return sum((entry.cost for entry in self.entries), Fraction(0))
 
-    @property
+    @cached_property
     def test_charge(self) -> Fraction:
         """What counts against the cap on tests, as ``charge`` does against the other."""
         if self.state == "open":
@@ -133,8 +137,11 @@ class RunRecord:
     def charge(self, currency: Currency) -> Fraction:
         """What counts against the cap: the reservation of an open run, the charges of a closed
         one. With a delta the charges of a pure run enter one by one, each as its square."""
-        costs = [self.reserved] if self.state == "open" else [e.cost for e in self.entries]
-        return sum((exchange(cost, self.currency, currency) for cost in costs), Fraction(0))
+        if currency not in self._charges:
+            costs = [self.reserved] if self.state == "open" else [e.cost for e in self.entries]
+            charges = (exchange(cost, self.currency, currency) for cost in costs)
+            self._charges[currency] = sum(charges, Fraction(0))
+        return self._charges[currency]
 
 
 @dataclass(frozen=True, kw_only=True)

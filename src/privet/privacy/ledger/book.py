@@ -97,6 +97,7 @@ class Ledger:
                     f"{command}"
                 )
             set_cap(db, dataset, cap)
+            account_in(db, dataset)  # a file in which it could not be read is left as it was
 
     def grant(
         self,
@@ -231,15 +232,18 @@ class Ledger:
         >>> ledger.close(run.id).left_epsilon
         1.0
         """
+        unknown = LedgerError(
+            f"there is no run {identity!r} in {self.path}; ⟦`Ledger.account(name)`"
+            f"¦`privet ledger show NAME`⟧ has the runs of a data set"
+        )
+        if not self._exists():
+            raise unknown
         with self._transaction() as db:
             found = db.execute(
                 "SELECT dataset, state FROM runs WHERE id = ?", (identity,)
             ).fetchone()
             if found is None:
-                raise LedgerError(
-                    f"there is no run {identity!r} in {self.path}; ⟦`Ledger.account(name)`"
-                    f"¦`privet ledger show NAME`⟧ has the runs of a data set"
-                )
+                raise unknown
             if found[1] != "open":
                 raise LedgerError(f"run {identity} is closed already; nothing is left to free")
             if db.execute("SELECT 1 FROM studies WHERE run = ?", (identity,)).fetchone():

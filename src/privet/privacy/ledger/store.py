@@ -9,12 +9,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from privet.errors import LedgerError, expect
+from privet.errors import BudgetError, LedgerError, expect
 from privet.privacy.ledger.account import Account, Budget, Entry, RunRecord
-from privet.privacy.ledger.conversion import Accounting, currency_for
+from privet.privacy.ledger.conversion import OF_PURE, Accounting, currency_for
 from privet.schema.names import name_key
 
 FORMAT = 6
@@ -66,6 +67,20 @@ NEW_COLUMNS = (
 )
 
 
+# What transactions ask for; a file that lacks any of it is refused before anything is changed.
+COLUMNS = {
+    "caps": "dataset, epsilon, delta, unit, test_delta, people, accounting",
+    "runs": "id, dataset, started, method, epsilon, delta, budget, state, test_delta",
+    "entries": "run, position, what, cost, test_delta",
+    "studies": "study, dataset, run",
+    "contexts": "context, run, message",
+    "evidence": "key, run, digest",
+}
+MOST_KNOWN = 10_000  # runs whose meaning is remembered
+Row = tuple[Any, ...]
+MOST = Fraction(10) ** 30  # far above every amount that is ever written
+
+
 def default_path() -> Path:
     """$PRIVET_LEDGER, else a file in the user's data directory."""
     if named := os.environ.get("PRIVET_LEDGER"):
@@ -91,11 +106,13 @@ def check_format(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
     """Makes the tables of a new file, and those of an old one as the others expect them."""
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version == FORMAT:
+        _check_whole(db, path)
         return
     if 1 <= version < FORMAT:
         for statement in _added(version) if write else _seen(version):
             db.execute(statement)
         if write:
+            _check_whole(db, path)
             unite(db)
             _number_people(db)
             db.execute(f"PRAGMA user_version = {FORMAT}")
@@ -111,6 +128,43 @@ def check_format(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
         )
     for statement in TABLES:
         db.execute(statement)
+
+
+def _check_whole(db: sqlite3.Connection, path: Path) -> None:
+    for table, columns in COLUMNS.items():
+        try:
+            db.execute(f"SELECT {columns} FROM {table} LIMIT 0")
+        except sqlite3.OperationalError as error:
+            if (error.sqlite_errorcode & 0xFF) != sqlite3.SQLITE_ERROR:
+                raise  # nothing of what it lacks
+            raise LedgerError(
+                f"the ledger {path} is not whole ({error}), so it was edited or is damaged; put "
+                f"back a copy of it, or name another with ⟦ledger='FILE'⟧"
+            ) from None
+
+
+def amount(cell: object) -> Fraction:
+    """An amount as it stands in a file, which anybody may have edited."""
+    try:
+        if isinstance(cell, str) and 0 <= (found := Fraction(cell)) <= MOST:
+            return found
+    except (ValueError, ZeroDivisionError):
+        pass
+    raise _edited(cell, "an amount")
+
+
+def word(cell: object, among: Sequence[str] = ()) -> str:
+    if isinstance(cell, str) and (not among or cell in among):
+        return cell
+    raise _edited(cell, " or ".join(among) or "a text")
+
+
+def _edited(cell: object, wanted: str) -> LedgerError:
+    shown = repr(cell)[:40]
+    return LedgerError(
+        f"the ledger has {shown} where {wanted} should be, so it was edited or is damaged; put "
+        f"back a copy of it, or name another with ⟦ledger='FILE'⟧"
+    )
 
 
 def _added(version: int) -> Iterator[str]:
@@ -139,7 +193,7 @@ def alike(db: sqlite3.Connection) -> dict[str, list[str]]:
     """
     names: dict[str, list[str]] = {}
     for (name,) in db.execute("SELECT dataset FROM caps ORDER BY rowid"):
-        names.setdefault(name_key(name), []).append(name)
+        names.setdefault(name_key(word(name)), []).append(name)
     return names
 
 
@@ -148,7 +202,7 @@ def one_cap(caps: Sequence[Cap]) -> Cap:
     is a promise by neither, so such a unit fits no further run. What was paid in GDP is worth the
     same in zCDP, but not the other way round."""
     parts = zip(*(cap[:3] for cap in caps), strict=True)
-    epsilon, delta, tests = (str(min(map(Fraction, part))) for part in parts)
+    epsilon, delta, tests = (str(min(map(amount, part))) for part in parts)
     units = dict.fromkeys(cap[3] for cap in caps if cap[3] is not None)
     accounting: Accounting = "gdp" if all(cap[4] == "gdp" for cap in caps) else "zcdp"
     return epsilon, delta, tests, " and ".join(units) or None, accounting
@@ -173,33 +227,49 @@ def _number_people(db: sqlite3.Connection) -> None:
 
 def caps_of(db: sqlite3.Connection, names: Sequence[str]) -> list[Cap]:
     wanted = "SELECT epsilon, delta, test_delta, unit, accounting FROM caps WHERE dataset = ?"
-    return [db.execute(wanted, (name,)).fetchone() for name in names]
+    caps = [db.execute(wanted, (name,)).fetchone() for name in names]
+    if None in caps:  # the table has a name that its index does not know
+        raise _edited(None, "a cap")
+    for epsilon, delta, test_delta, unit, accounting in caps:
+        word(accounting, tuple(OF_PURE))
+        if unit is not None:
+            word(unit)
+        try:
+            Budget.of(amount(epsilon), amount(delta), accounting, amount(test_delta))
+        except BudgetError:
+            raise _edited(f"{epsilon}, {delta}, {test_delta}", "a budget") from None
+    return caps
 
 
-def record_of(db: sqlite3.Connection, row: tuple[Any, ...], accounting: Accounting) -> RunRecord:
+@lru_cache(maxsize=MOST_KNOWN)
+def record_of(row: Row, charged: tuple[Row, ...], accounting: Accounting) -> RunRecord:
+    """A run as its cells say it. Every run looks at all runs before it: what stands in the file is
+    read each time, and what it means is worked out once."""
     identity, when, method, epsilon, delta, budget, state, test_delta = row
     return RunRecord(
-        id=identity,
-        when=when,
-        method=method,
-        epsilon=float(Fraction(epsilon)),
-        delta=float(Fraction(delta)),
-        state=state,
-        currency=currency_for(Fraction(delta), accounting),
-        reserved=Fraction(budget),
-        test_delta=Fraction(test_delta),
-        entries=entries_of(db, identity),
+        id=word(identity),
+        when=word(when),
+        method=word(method),
+        epsilon=float(amount(epsilon)),
+        delta=float(amount(delta)),
+        state=word(state, ("open", "closed")),
+        currency=currency_for(amount(delta), accounting),
+        reserved=amount(budget),
+        test_delta=amount(test_delta),
+        entries=tuple(entry_of(cells) for cells in charged),
     )
+
+
+def entry_of(cells: Row) -> Entry:
+    what, cost, test_delta = cells
+    return Entry(what=word(what), cost=amount(cost), test_delta=amount(test_delta))
 
 
 def entries_of(db: sqlite3.Connection, run: str) -> tuple[Entry, ...]:
     found = db.execute(
         "SELECT what, cost, test_delta FROM entries WHERE run = ? ORDER BY position", (run,)
     )
-    return tuple(
-        Entry(what=what, cost=Fraction(cost), test_delta=Fraction(test_delta))
-        for what, cost, test_delta in found
-    )
+    return tuple(entry_of(cells) for cells in found)
 
 
 def unite(db: sqlite3.Connection) -> None:
@@ -259,11 +329,19 @@ def accounts_in(db: sqlite3.Connection) -> tuple[Account, ...]:
 def _read(db: sqlite3.Connection, names: Sequence[str]) -> Account:
     """The account of a data set under all of its names; it is shown under the first."""
     epsilon, delta, test_delta, unit, accounting = one_cap(caps_of(db, names))
+    these = f"dataset IN ({', '.join('?' * len(names))})"
     rows = db.execute(
         "SELECT id, started, method, epsilon, delta, budget, state, test_delta FROM runs"
-        f" WHERE dataset IN ({', '.join('?' * len(names))}) ORDER BY rowid",
+        f" WHERE {these} ORDER BY rowid",
         tuple(names),
     ).fetchall()
+    charged: dict[str, list[Row]] = {}
+    for run, *cells in db.execute(
+        "SELECT run, what, cost, test_delta FROM entries"
+        f" WHERE run IN (SELECT id FROM runs WHERE {these}) ORDER BY run, position",
+        tuple(names),
+    ):
+        charged.setdefault(run, []).append(tuple(cells))
     return Account(
         dataset=names[0],
         budget=Budget(
@@ -274,7 +352,7 @@ def _read(db: sqlite3.Connection, names: Sequence[str]) -> Account:
         ),
         unit=unit,
         people=people_of(db, names[0]),
-        runs=tuple(record_of(db, row, accounting) for row in rows),
+        runs=tuple(record_of(row, tuple(charged.get(row[0], ())), accounting) for row in rows),
     )
 
 

@@ -143,6 +143,7 @@ def _load(path: Path, title: str, what: str) -> dict[str, str]:
             raise ValueError(title)
         if not all(isinstance(part, str) for part in found.values()):
             raise ValueError(title)
+        found["name"].encode()  # half a character has no encoding
         if not all(KEY.fullmatch(found[part]) for part in ("sign", "agree")):
             raise ValueError(title)
     except OSError as error:
