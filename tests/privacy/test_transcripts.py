@@ -220,7 +220,9 @@ def test_a_refused_run_changes_nothing(ledger: Ledger, events: list[Heard]) -> N
     privet.discover(table(), SCHEMA, epsilon=1.0, ledger=ledger, method="interaction-pc")
     before, heard = ledger.path.read_bytes(), len(events)
     with pytest.raises(BudgetError, match="left"):
-        privet.discover(table(), SCHEMA, epsilon=1.0, ledger=ledger, method="interaction-pc")
+        privet.discover(
+            table(), SCHEMA, epsilon=1.0, ledger=ledger, method="interaction-pc", reuse=False
+        )
     assert ledger.path.read_bytes() == before and len(events) == heard
 
 
