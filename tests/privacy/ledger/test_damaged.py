@@ -82,3 +82,13 @@ def test_to_close_a_run_makes_no_ledger(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="there is no run"):
         Ledger(tmp_path / "new.db").close("0123456789abcdef")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_bytes_that_are_no_text_are_refused(path: Path) -> None:
+    """SQLite quotes them in its message, which Python then cannot read."""
+    content = path.read_bytes()
+    at = content.index(b"CREATE TABLE")
+    for place in range(at + 7, at + 24):
+        path.write_bytes(content[:place] + b"\xff\xfe" + content[place + 2 :])
+        with pytest.raises(LedgerError):
+            Ledger(path).accounts()

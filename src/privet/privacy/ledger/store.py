@@ -373,6 +373,10 @@ def explained(path: Path) -> Iterator[None]:
                 f"another with ⟦ledger='FILE'⟧"
             )
         raise LedgerError(f"the ledger {path} {problem}") from None
+    except UnicodeError:  # in a message of SQLite, which quotes the file
+        raise LedgerError(
+            f"the ledger {path} is damaged; name another with ⟦ledger='FILE'⟧"
+        ) from None
     except OSError as error:
         raise LedgerError(
             f"the ledger {path} cannot be reached ({error.strerror}); name another with "
