@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from privet.cli.show import Subparsers, command, console
+from privet.errors import OutputError
 
 STEPS = (
     "simulate child --rows 100000 --seed 1 --output {here}/child.csv",
@@ -25,7 +26,12 @@ def add(parsers: Subparsers) -> None:
 
 
 def run(commands: dict[str, argparse.ArgumentParser], args: argparse.Namespace) -> None:
-    out = console()
+    out, folder = console(), Path(args.output)
+    if folder.is_dir() and any(folder.iterdir()) and not args.force:
+        raise OutputError(
+            f"the folder {args.output!r} exists and is not empty; choose another with --output, or "
+            f"use --force to replace what a demo left there"
+        )
     here = shlex.quote(args.output)
     for step in STEPS:
         line = step.format(here=here)
@@ -36,4 +42,4 @@ def run(commands: dict[str, argparse.ArgumentParser], args: argparse.Namespace) 
         chosen = commands[name].parse_args(words)
         chosen.run(chosen)
     out.print("Open this page in a browser; the table above says how close the graph is:")
-    out.print(str(Path(args.output, "out", "report.html").absolute()), style="bold", soft_wrap=True)
+    out.print(str((folder / "out" / "report.html").absolute()), style="bold", soft_wrap=True)
