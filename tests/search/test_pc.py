@@ -21,7 +21,7 @@ from privet.search import colliders
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
 from privet.search.pc import arrows, skeleton
-from privet.search.skeleton import Skeleton, complete, prune, separated
+from privet.search.skeleton import Separators, Skeleton, complete, prune, separated
 from tests.helpers.cpdags import is_valid_cpdag
 from tests.helpers.separation import Separation
 
@@ -181,6 +181,26 @@ def test_two_columns_do_not_explain_each_other_away() -> None:
             Skeleton(around, separators), question, judge.ask, np.ones((4, 4)), circles
         )
         assert bool(found.adjacent[0, 2]) == still
+
+
+def barred(x: int, y: int, *given: int, by: Separators) -> bool:
+    """Whether given columns may not separate x from y after what has been separated, though a
+    test says that they do and all others are joined."""
+    around = complete(5).adjacent
+    for pair in by:
+        around[pair] = around[pair[::-1]] = False
+    question = np.array([[x, y, *given]], dtype=np.intp)
+    found = separated(Skeleton(around, by), question, lambda q: -np.ones(len(q)), np.ones((5, 5)))
+    return bool(found.adjacent[x, y])
+
+
+def test_separators_do_not_contradict_each_other() -> None:
+    """If 1 ⊥ 2 | S, then {1} ∪ S separates 0 from 2 only if S does [contraction]; if
+    1 ⊥ 2 | {0} ∪ S, it does not either [intersection]."""
+    assert barred(0, 2, 1, by={(1, 2): ()}) and barred(0, 2, 1, 3, by={(1, 2): (3,)})
+    assert barred(0, 2, 1, by={(1, 2): (0,)}) and barred(0, 2, 1, 3, by={(1, 2): (0, 3)})
+    assert not barred(0, 2, 1, by={(1, 2): (3,)}) and not barred(0, 2, 1, 3, by={(1, 2): ()})
+    assert not barred(0, 2, 1, by={(1, 3): ()}) and not barred(0, 2, 1, 3, by={(1, 2): (4,)})
 
 
 def test_the_limit_on_the_order_is_kept() -> None:

@@ -8,9 +8,10 @@ What differs from the textbook, and makes it robust to noise [found by experimen
   their credibility: first the edges that are weak compared with the paths through Z.
 - A separator must make sense when it is used: each member of Z lies on a path between x and y
   in the graph as it is then. With a perfect oracle this never forbids a minimal separator.
-- Explanations do not go round in a circle: if x explains what z has to do with y, then z does
-  not explain what x has. Both at once would say that y has nothing to do with either [the
-  intersection axiom]. Where x and z say nearly the same, blunt tests find both.
+- Explanations do not contradict each other. If z has nothing to do with y given S, then z and S
+  do not explain x - y unless S alone does [the contraction axiom]; if x and S explain z - y, then
+  z and S do not explain x - y [intersection]. Where x and z say nearly the same, or where x - z is
+  strong and x - y weak, blunt tests find both.
 """
 
 from __future__ import annotations
@@ -127,12 +128,16 @@ def _on_paths(neighbours: list[int], x: int, y: int, given: Iterable[int]) -> bo
 
 
 def _circular(separators: Separators, x: int, y: int, given: list[int]) -> bool:
-    """Whether some z was separated from one end by the other: then it does not explain x - y."""
-    return any(
-        separators.get((min(z, end), max(z, end))) == (other,)
-        for z in given
-        for end, other in ((x, y), (y, x))
-    )
+    """Whether some z was separated from one end by the rest, or by the rest and the other end:
+    then it does not explain x - y. What the other end alone separated is barred whatever the rest
+    [found by experiment]."""
+    for z in given:
+        rest = {*given} - {z}
+        for end, other in ((x, y), (y, x)):
+            before = separators.get((min(z, end), max(z, end)))
+            if before is not None and (before == (other,) or {*before} - {other} == rest):
+                return True
+    return False
 
 
 def _reachable(neighbours: list[int], start: int, without: int) -> int:
