@@ -2,13 +2,10 @@
 
     python bench/searches.py [--networks asia,child] [--epsilons 0.1,1,inf] [--runs 5]
     python bench/searches.py --numeric
-    python bench/searches.py --peers [--limit 300]
 
 One measurement per data set and ε serves all searches, so they are compared on the same evidence.
 Seconds are those of the search alone, without confidence. PAGs are compared with the true PAG
-(nothing is hidden in these data). ``--peers`` runs causal-learn and ``ges`` without privacy on the
-first data set of each job, beside Privet's whole call on the same data, one after the other; a
-job that takes longer than the limit is stopped. There all seconds are CPU seconds.
+(nothing is hidden in these data). Other tools stand beside Privet in bench/peers.py.
 """
 
 from __future__ import annotations
@@ -20,7 +17,6 @@ from typing import Any
 import blas  # noqa: F401
 import numpy as np
 from common import markdown, network, parallel, spread, table, write
-from peers import peers
 
 from privet.api.discover import measure, search
 from privet.graph.graph import Graph
@@ -119,13 +115,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--numeric", action="store_true")
-    parser.add_argument("--peers", action="store_true")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds for one peer")
     asked = parser.parse_args()
     make_settings()  # imports are paid for before the clock runs
-    if asked.peers:
-        beside_peers(asked.networks.split(","), asked.limit)
-        return
     cases = (
         [("gaussian", columns) for columns in COLUMNS]
         if asked.numeric
@@ -171,76 +162,6 @@ def lines(records: list[dict[str, Any]]) -> list[list[Any]]:
             ]
         )
     return out
-
-
-def beside_peers(names: list[str], limit: float) -> None:
-    """Privet's whole call without privacy, and what others take for the same job."""
-    rows, records = [], []
-    for name, columns in [*((name, 0) for name in names), *(("gaussian", c) for c in COLUMNS)]:
-        data, schema, truth = data_set(name, columns, 1)
-        label = f"{columns} columns" if name == "gaussian" else name
-        for method, peer, job in peers(name == "gaussian"):
-            own, found = whole(data, schema, method)
-            ours = compare(graph_of(truth, found.kind), found)
-            theirs = job(data, schema, limit)
-            score = compare(graph_of(truth, theirs.graph.kind), theirs.graph) if theirs else None
-            took = f"{theirs.seconds:.2f}" if theirs else f"over {limit:.0f}"
-            ratio = (theirs.seconds if theirs else limit) / own
-            rows.append(
-                [
-                    label,
-                    method,
-                    f"{own:.2f}",
-                    f"{ours.skeleton_f1:.3f}",
-                    _f1(ours),
-                    peer,
-                    took,
-                    f"{score.skeleton_f1:.3f}" if score else "",
-                    _f1(score),
-                    f"{'' if theirs else 'over '}{ratio:.0f}",
-                ]
-            )
-            records.append(
-                {
-                    "data": label,
-                    "method": method,
-                    "own": own,
-                    "peer": peer,
-                    "seconds": theirs.seconds if theirs else None,
-                    "limit": limit,
-                }
-            )
-            print(rows[-1], flush=True)
-    header = [
-        "data",
-        "Privet",
-        "seconds",
-        "skeleton F1",
-        "directed F1",
-        "peer",
-        "its seconds",
-        "its skeleton F1",
-        "its directed F1",
-        "times faster",
-    ]
-    title = "Without privacy, beside other libraries (whole calls in memory, CPU seconds, one run)"
-    write("searches-peers", title, markdown(header, rows), records)
-
-
-def _f1(score: Any) -> str:
-    return "" if score is None or score.directed_f1 is None else f"{score.directed_f1:.3f}"
-
-
-def whole(data: Any, schema: Schema, method: str) -> tuple[float, Graph]:
-    """CPU seconds of a whole call without confidence, which the others do not give; the median of
-    three after one that pays for lazy imports."""
-    settings, took = Settings(replicas=0), []
-    for _ in range(4):
-        start = time.process_time()
-        saved = measured(data, schema, settings, float("inf"), method)
-        found = search(saved, settings, method=method)
-        took.append(time.process_time() - start)
-    return float(np.median(took[1:])), found.graph
 
 
 if __name__ == "__main__":

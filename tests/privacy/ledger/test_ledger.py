@@ -22,6 +22,7 @@ from privet.privacy.ledger import store as ledger_file
 from privet.privacy.ledger.account import Account
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.ledger.conversion import Accounting, Number, budget_for, rho_for
+from privet.privacy.ledger.kept import keep, kept
 from privet.privacy.ledger.run import Run
 from privet.privacy.ledger.store import default_path
 from tests.helpers.patience import PATIENCE
@@ -540,3 +541,11 @@ def test_only_an_open_run_is_closed(book: Ledger) -> None:
     for identity, message in ((run.id, "closed already"), ("nobody", "no run 'nobody'")):
         with pytest.raises(LedgerError, match=message):
             book.close(identity)
+
+
+def test_what_a_run_keeps_is_there_when_it_has_ended(book: Ledger) -> None:
+    """A run that is open may still be stopped, and has no answer then."""
+    with pure(book) as run:
+        keep(book, "key", run.id, "evidence")
+        assert kept(book, "key") is None
+    assert kept(book, "key") == "evidence"
