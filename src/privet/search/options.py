@@ -1,0 +1,168 @@
+"""The steps that would improve a class, best first, kept from step to step."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from privet.search.classes import ANYWHERE, Bounds, Insert, Operator, Turn, cliques, steps
+from privet.search.hill_climb import TINY
+from privet.search.rows import Rows
+from privet.search.states import State, flags_of, members
+
+# Minus what it is worth, x, y and the clique.
+Option = tuple[float, int, int, int]
+# All that are worth something for one y, best first; never none.
+Listed = tuple[int, Iterator[Option]]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What steps are worth."""
+
+    bounds: Bounds
+    rows: Rows
+    max_parents: int
+
+    def inserts(self, state: State, insert: Insert, ys: Sequence[int]) -> Iterator[Listed]:
+        """What inserting is worth, y by y. All x that are joined to the same neighbours of y have
+        the same cliques, and mostly these are none: so rows are asked for, not pairs."""
+        wanted: dict[tuple[int, int], int] = {}
+        for y in ys:
+            for always, xs in _alike(state, y, insert.sources(state, y, self.bounds)).items():
+                free = state.lines[y] & ~always
+                for clique in cliques(state, self.rows.pairs[y], always, free):
+                    if (state.parents[y] | clique).bit_count() < self.max_parents:
+                        wanted[y, clique] = wanted.get((y, clique), 0) | xs
+        if not wanted:
+            return
+        at = sorted(wanted)
+        worth = self.rows.of((y, state.parents[y] | clique, wanted[y, clique]) for y, clique in at)
+        flags = flags_of([wanted[each] for each in at], worth.shape[1])
+        xs, places = np.nonzero((flags & (worth > TINY) & (worth < np.inf)).T)
+        values, owners = -worth[places, xs], np.array([y for y, _ in at])[places]
+        order = np.lexsort((values, owners))  # in ties, as they are: by x and clique
+        values, xs, places, owners = values[order], xs[order], places[order], owners[order]
+        ends = np.flatnonzero(np.diff(owners, append=-1)) + 1
+        for start, end in zip([0, *ends.tolist()], ends.tolist(), strict=False):
+            parts = (part[start:end].tolist() for part in (values, xs, places))
+            yield int(owners[start]), ((v, x, *at[i]) for v, x, i in zip(*parts, strict=True))
+
+    def others(
+        self, state: State, operator: Operator, asked: Mapping[int, int]
+    ) -> Iterator[Listed]:
+        """What steps of another kind are worth, from some x to each y."""
+        found = [
+            step
+            for y, xs in asked.items()
+            for step in steps(state, operator, y, xs, self.rows.pairs[y], self.max_parents)
+        ]
+        memory = self.rows.memory
+        memory.learn(term for step in found for term in step[3:] if term is not None)
+        worth: dict[int, list[Option]] = {}
+        for x, y, clique, won, lost in found:
+            value = (memory.gain(*won) if won else 0.0) - (memory.gain(*lost) if lost else 0.0)
+            if TINY < value < np.inf:
+                worth.setdefault(y, []).append((-value, x, y, clique))
+        for y, options in worth.items():
+            yield y, iter(sorted(options))
+
+
+def _alike(state: State, y: int, xs: int) -> dict[int, int]:
+    """The x by which neighbours of y they are joined to."""
+    near = 0
+    for v in members(state.lines[y]):
+        near |= state.joined[v]
+    out = {0: xs & ~near} if xs & ~near else {}
+    for x in members(xs & near):
+        common = state.lines[y] & state.joined[x]
+        out[common] = out.get(common, 0) | 1 << x
+    return out
+
+
+class Options:
+    """The steps of one kind that would improve, best first: a list for each y, and a heap of the
+    heads of lists. Those to y are weighed again when they may differ, and the list before, which
+    has an old stamp, is dropped. Steps that are barred are set aside until that may have changed.
+    """
+
+    def __init__(self, weights: Weights, operator: Operator) -> None:
+        self.weights, self.operator = weights, operator
+        size = len(weights.bounds.possible)
+        self.stale, self.touched = (1 << size) - 1, 0
+        self.stamps = [0] * size
+        self.heap: list[tuple[Option, int, Iterator[Option]]] = []
+        self.barred: list[tuple[Option, int, int]] = []
+        self.turned: dict[int, int] = {}
+
+    def begin(self) -> None:
+        """A round turns each arrow once."""
+        for y in self.turned:
+            self.stale |= 1 << y
+        self.turned.clear()
+
+    def hear(self, old: State, new: State) -> None:
+        """Options may differ if an edge of y changed, or one between two of its neighbours, or
+        between x and a neighbour; in turning, any edge of x as well."""
+        for v in _differing(old, new):
+            self.touched |= 1 << v
+            self.stale |= 1 << v
+            if isinstance(self.operator, Turn):
+                self.stale |= new.joined[v]
+            if old.joined[v] != new.joined[v]:
+                limited = isinstance(self.operator, Insert) and self.operator.candidates
+                self.stale |= new.joined[v] if limited else new.lines[v]
+
+    def best(self, state: State) -> State | None:
+        """The class that the best valid step leads to."""
+        self._weigh(state)
+        while self.heap:
+            option, stamp, others = heapq.heappop(self.heap)
+            _, x, y, clique = option
+            if stamp != self.stamps[y]:
+                continue
+            if (following := next(others, None)) is not None:
+                heapq.heappush(self.heap, (following, stamp, others))
+            barred = self.operator.barred(state, x, y, clique)
+            new = None if barred else self.operator.result(state, x, y, clique)
+            if new is not None and self.weights.bounds.hold(new):
+                if isinstance(self.operator, Turn):
+                    self.turned[y] = self.turned.get(y, 0) | 1 << x
+                    self.stale |= 1 << y
+                return new
+            self.barred.append((option, stamp, barred or ANYWHERE))
+        return None
+
+    def _weigh(self, state: State) -> None:
+        ys = members(self.stale)
+        for y in ys:
+            self.stamps[y] += 1
+        for option, stamp in self._freed():
+            heapq.heappush(self.heap, (option, stamp, iter(())))
+        self.stale = self.touched = 0
+        for y, options in self._lists(state, ys):
+            heapq.heappush(self.heap, (next(options), self.stamps[y], options))
+
+    def _freed(self) -> list[tuple[Option, int]]:
+        """Steps that are no longer barred, perhaps."""
+        now = [each for each in self.barred if each[1] == self.stamps[each[0][2]]]
+        self.barred = [each for each in now if not each[2] & self.touched]
+        return [each[:2] for each in now if each[2] & self.touched]
+
+    def _lists(self, state: State, ys: Sequence[int]) -> Iterator[Listed]:
+        if isinstance(self.operator, Insert):
+            for y in ys:
+                self.weights.rows.forget(state, y)
+            return self.weights.inserts(state, self.operator, ys)
+        bounds, sources = self.weights.bounds, self.operator.sources
+        asked = {y: sources(state, y, bounds) & ~self.turned.get(y, 0) for y in ys}
+        return self.weights.others(state, self.operator, asked)
+
+
+def _differing(old: State, new: State) -> list[int]:
+    """The nodes of which some edge changed."""
+    before, after = (zip(each.lines, each.parents, each.onward, strict=True) for each in (old, new))
+    return [v for v, (was, now) in enumerate(zip(before, after, strict=True)) if was != now]
