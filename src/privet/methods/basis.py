@@ -17,15 +17,17 @@ from privet.evidence.moments import MomentEvidence
 from privet.independence.effects import Effects
 from privet.schema.model import Schema
 from privet.scores.families import Families
+from privet.scores.gaussian import Gaussian
 from privet.scores.noisy_tables import NoisyTables
 from privet.search.constraints import Constraints
 from privet.search.pc import skeleton
 from privet.search.potential import potential
-from privet.search.protocols import Gains, Judge, Locals
+from privet.search.protocols import GainRows, Gains, Judge, Locals
 from privet.search.skeleton import Separators
 from privet.search.stability import DOUBT
 
 Question = tuple[int, ...]
+MOST_WAITING = 1 << 20  # questions that a listener holds, so that memory stays bounded
 Answer = Callable[[Indices], Floats]
 # Makes a judge that answers for so many replicas of the evidence at once, a row for each.
 Stack = Callable[[int, np.random.Generator], Judge]
@@ -34,7 +36,8 @@ Stack = Callable[[int, np.random.Generator], Judge]
 @dataclass(frozen=True, kw_only=True)
 class Basis:
     """``local`` is None where noise is shared between families, so that there is no likelihood:
-    then scores are made from tests, and hold among the edges that tests have found.
+    then scores are made from tests, and hold among the edges that tests have found. ``rows`` are
+    gains by the row, where these are quick to find.
 
     ``replicas`` makes bases that might have been measured instead, if that can be said; ``near``
     are the pairs that a search on a replica need look at, since the others were dropped without
@@ -48,6 +51,7 @@ class Basis:
     gains: Gains
     local: Locals | None
     listener: Listener
+    rows: GainRows | None = None
     replicas: Callable[[int, np.random.Generator], Replicas] | None = None
     near: Bools | None = None
     sites: tuple[Gains, ...] = ()
@@ -116,22 +120,57 @@ class Listener:
         self.notes: tuple[str, ...] = ()
         self.joined: Bools | None = None
         self.separators: Separators = {}
-        self.lowest: dict[tuple[int, int], tuple[float, Question]] = {}
+        self._lowest: dict[tuple[int, int], tuple[float, Question]] = {}
+        self._heard: list[tuple[Indices, Floats]] = []
+        self._waiting = 0
 
     def by(self, answer: Answer) -> Answer:
         """The same answers (of which negative ones speak against an edge), listened to."""
 
         def listening(questions: Indices) -> Floats:
             answers = answer(questions)
-            self.count += len(questions)
-            for question, value in zip(questions.tolist(), answers.tolist(), strict=True):
-                x, y, *_ = question
-                pair = (x, y) if x < y else (y, x)
-                if pair not in self.lowest or value < self.lowest[pair][0]:
-                    self.lowest[pair] = (value, tuple(question))
+            self._hear(questions, answers)
             return answers
 
         return listening
+
+    def by_rows(self, answer: GainRows) -> GainRows:
+        def listening(ys: Indices, given: Indices, asked: Bools) -> Floats:
+            answers = answer(ys, given, asked)
+            at, xs = np.nonzero(asked)
+            self._hear(np.column_stack((xs, ys[at], given[at])), answers[at, xs])
+            return answers
+
+        return listening
+
+    def _hear(self, questions: Indices, answers: Floats) -> None:
+        self.count += len(questions)
+        self._heard.append((questions, answers))
+        self._waiting += len(questions)
+        if self._waiting > MOST_WAITING:
+            self._settle()
+
+    @property
+    def lowest(self) -> dict[tuple[int, int], tuple[float, Question]]:
+        """The lowest answer about each pair (the first, if several are), and its question."""
+        self._settle()
+        return self._lowest
+
+    def _settle(self) -> None:
+        heard, self._heard, self._waiting = self._heard, [], 0
+        if not heard:
+            return
+        pairs = np.sort(np.concatenate([questions[:, :2] for questions, _ in heard]), axis=1)
+        answers = np.concatenate([answers for _, answers in heard])
+        order = np.lexsort((answers, pairs[:, 1], pairs[:, 0]))
+        first = order[np.append(True, (np.diff(pairs[order], axis=0) != 0).any(axis=1))]
+        starts = np.cumsum([0, *(len(answers) for _, answers in heard)])
+        batches = np.searchsorted(starts, first, side="right") - 1
+        found = zip(*(part.tolist() for part in (pairs[first], answers[first])), strict=True)
+        places = zip(batches.tolist(), (first - starts[batches]).tolist(), strict=True)
+        for ((x, y), value), (batch, place) in zip(found, places, strict=True):
+            if (x, y) not in self._lowest or value < self._lowest[x, y][0]:
+                self._lowest[x, y] = value, tuple(heard[batch][0][place].tolist())
 
     def scored(self, local: Locals) -> Locals:
         """The same scores, counted."""
@@ -240,5 +279,6 @@ def on_scores(judge: Judge, score: Families) -> Basis:
         gains=gains,
         local=listener.scored(score.local),
         listener=listener,
+        rows=listener.by_rows(score.rows) if isinstance(score, Gaussian) else None,
         sites=(gains,),
     )

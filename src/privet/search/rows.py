@@ -56,7 +56,9 @@ class Rows:
         if self._ask is not None:
             ys = np.array([y for y, _, _ in asked])
             given = np.array([members(given) for _, given, _ in asked], dtype=np.intp)
-            return np.maximum(self._ask(ys, given.reshape(-1, width), flags), HOPELESS), flags
+            return np.maximum(
+                self._ask(ys, given.reshape(len(asked), width), flags), HOPELESS
+            ), flags
         self.memory.learn((x, y, given) for y, given, xs in asked for x in members(xs))
         answers = np.zeros(flags.shape)
         for answer, (y, given, xs) in zip(answers, asked, strict=True):
@@ -68,5 +70,5 @@ class Rows:
         """What no step to y can ask for in this state."""
         known, parents = self._known[y], state.parents[y]
         most = parents | state.lines[y]
-        for given in [one for one in known if parents & ~one or one & ~most]:
+        for given in [one for one in known if one and (parents & ~one or one & ~most)]:
             del known[given]

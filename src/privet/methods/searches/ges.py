@@ -18,7 +18,8 @@ from privet.search.ges import ges
 
 def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Generator) -> Graph:
     gains, constraints = basis.climbing(schema, settings.max_order)
-    return closed(ges(gains, constraints, max_parents=settings.max_parents), schema)
+    most = settings.max_parents
+    return closed(ges(gains, constraints, rows=basis.rows, max_parents=most), schema)
 
 
 GES = Search(
