@@ -27,7 +27,6 @@ from privet.search.skeleton import Separators
 from privet.search.stability import DOUBT
 
 Question = tuple[int, ...]
-MOST_WAITING = 1 << 20  # questions that a listener holds, so that memory stays bounded
 Answer = Callable[[Indices], Floats]
 # Makes a judge that answers for so many replicas of the evidence at once, a row for each.
 Stack = Callable[[int, np.random.Generator], Judge]
@@ -120,57 +119,22 @@ class Listener:
         self.notes: tuple[str, ...] = ()
         self.joined: Bools | None = None
         self.separators: Separators = {}
-        self._lowest: dict[tuple[int, int], tuple[float, Question]] = {}
-        self._heard: list[tuple[Indices, Floats]] = []
-        self._waiting = 0
+        self.lowest: dict[tuple[int, int], tuple[float, Question]] = {}
 
     def by(self, answer: Answer) -> Answer:
         """The same answers (of which negative ones speak against an edge), listened to."""
 
         def listening(questions: Indices) -> Floats:
             answers = answer(questions)
-            self._hear(questions, answers)
+            self.count += len(questions)
+            for question, value in zip(questions.tolist(), answers.tolist(), strict=True):
+                x, y, *_ = question
+                pair = (x, y) if x < y else (y, x)
+                if pair not in self.lowest or value < self.lowest[pair][0]:
+                    self.lowest[pair] = (value, tuple(question))
             return answers
 
         return listening
-
-    def by_rows(self, answer: GainRows) -> GainRows:
-        def listening(ys: Indices, given: Indices, asked: Bools) -> Floats:
-            answers = answer(ys, given, asked)
-            at, xs = np.nonzero(asked)
-            self._hear(np.column_stack((xs, ys[at], given[at])), answers[at, xs])
-            return answers
-
-        return listening
-
-    def _hear(self, questions: Indices, answers: Floats) -> None:
-        self.count += len(questions)
-        self._heard.append((questions, answers))
-        self._waiting += len(questions)
-        if self._waiting > MOST_WAITING:
-            self._settle()
-
-    @property
-    def lowest(self) -> dict[tuple[int, int], tuple[float, Question]]:
-        """The lowest answer about each pair (the first, if several are), and its question."""
-        self._settle()
-        return self._lowest
-
-    def _settle(self) -> None:
-        heard, self._heard, self._waiting = self._heard, [], 0
-        if not heard:
-            return
-        pairs = np.sort(np.concatenate([questions[:, :2] for questions, _ in heard]), axis=1)
-        answers = np.concatenate([answers for _, answers in heard])
-        order = np.lexsort((answers, pairs[:, 1], pairs[:, 0]))
-        first = order[np.append(True, (np.diff(pairs[order], axis=0) != 0).any(axis=1))]
-        starts = np.cumsum([0, *(len(answers) for _, answers in heard)])
-        batches = np.searchsorted(starts, first, side="right") - 1
-        found = zip(*(part.tolist() for part in (pairs[first], answers[first])), strict=True)
-        places = zip(batches.tolist(), (first - starts[batches]).tolist(), strict=True)
-        for ((x, y), value), (batch, place) in zip(found, places, strict=True):
-            if (x, y) not in self._lowest or value < self._lowest[x, y][0]:
-                self._lowest[x, y] = value, tuple(heard[batch][0][place].tolist())
 
     def scored(self, local: Locals) -> Locals:
         """The same scores, counted."""
@@ -279,6 +243,18 @@ def on_scores(judge: Judge, score: Families) -> Basis:
         gains=gains,
         local=listener.scored(score.local),
         listener=listener,
-        rows=listener.by_rows(score.rows) if isinstance(score, Gaussian) else None,
+        rows=_heard(listener, score.rows) if isinstance(score, Gaussian) else None,
         sites=(gains,),
     )
+
+
+def _heard(listener: Listener, rows: GainRows) -> GainRows:
+    """The same gains by the row, listened to."""
+
+    def listening(ys: Indices, given: Indices, asked: Bools) -> Floats:
+        answers = rows(ys, given, asked)
+        at, xs = np.nonzero(asked)
+        listener.by(lambda _: answers[at, xs])(np.column_stack((xs, ys[at], given[at])))
+        return answers
+
+    return listening

@@ -36,13 +36,15 @@ def ges(
     max_parents: int | None = None,
     candidates: Bools | None = None,
     start: Bools | None = None,
+    detours: Bools | None = None,
 ) -> Bools:
     """The CPDAG, closed under knowledge, that no single step improves.
 
     It sets out from the required edges (or from ``start``, a DAG that honours knowledge), and
     visits only classes with a DAG that honours knowledge. What is forbidden may bar the way to
     a better class: so at the end the search goes on as if nothing were forbidden, and where
-    that leads to is taken if it honours knowledge after all.
+    that leads to is taken if it honours knowledge after all. Where it is evidence, not knowledge,
+    that bars most pairs, ``detours`` are the only ones to be joined on such a way.
 
     ``rows`` are the same gains by the row, where these are quick to find. Nothing is inserted
     beside ``max_parents`` or more others. For each pair at most ``MOST_CLIQUES`` cliques are
@@ -62,21 +64,21 @@ def ges(
     state = _rounds(State.of(cpdag(first)), Weights(Bounds.of(constraints), known, most), operators)
     found = closed(state.matrix, constraints)
     assert found is not None, "every state has a DAG that honours knowledge"
-    if (unbound := _unbound(constraints)) is not None:
+    if (unbound := _unbound(constraints, detours)) is not None:
         detour = _rounds(state, Weights(Bounds.of(unbound), known, most), operators)
         better = closed(detour.matrix, constraints)
         return found if better is None else better
     return found
 
 
-def _unbound(constraints: Constraints) -> Constraints | None:
-    """Required edges only: nothing is forbidden. None if nothing was."""
+def _unbound(constraints: Constraints, pairs: Bools | None) -> Constraints | None:
+    """Required edges only: nothing is forbidden between these pairs. None if nothing was."""
     required = constraints.required & constraints.allowed
-    anything = ~np.eye(len(required), dtype=bool)
-    allowed = anything & ~required.T
+    possible = ~np.eye(len(required), dtype=bool) if pairs is None else pairs
+    allowed = possible & ~required.T
     if np.array_equal(allowed, constraints.allowed):
         return None
-    return Constraints(allowed, anything, constraints.required)
+    return Constraints(allowed, possible, constraints.required)
 
 
 def _rounds(state: State, weights: Weights, operators: Sequence[Operator]) -> State:

@@ -18,8 +18,14 @@ from privet.search.ges import ges
 
 def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Generator) -> Graph:
     gains, constraints = basis.climbing(schema, settings.max_order)
-    most = settings.max_parents
-    return closed(ges(gains, constraints, rows=basis.rows, max_parents=most), schema)
+    found = ges(
+        gains,
+        constraints,
+        rows=basis.rows,
+        max_parents=settings.max_parents,
+        detours=constraints.possible if basis.noisy or basis.near is not None else None,
+    )
+    return closed(found, schema)
 
 
 GES = Search(
