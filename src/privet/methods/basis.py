@@ -17,7 +17,6 @@ from privet.evidence.moments import MomentEvidence
 from privet.independence.effects import Effects
 from privet.schema.model import Schema
 from privet.scores.families import Families
-from privet.scores.gaussian import Gaussian
 from privet.scores.noisy_tables import NoisyTables
 from privet.search.constraints import Constraints
 from privet.search.pc import skeleton
@@ -243,7 +242,7 @@ def on_scores(judge: Judge, score: Families) -> Basis:
         gains=gains,
         local=listener.scored(score.local),
         listener=listener,
-        rows=_heard(listener, score.rows) if isinstance(score, Gaussian) else None,
+        rows=_heard(listener, score.rows),
         sites=(gains,),
     )
 
