@@ -57,8 +57,9 @@ def _likelihood(tables: ExactTables, price: Callable[[Floats], Floats]) -> Famil
 def bdeu(tables: ExactTables, sample_size: float = SAMPLE_SIZE) -> Families:
     def worth(counts: Floats) -> Floats:
         prior, rows = sample_size / counts.shape[1], counts.sum(axis=1)
-        cells = (gammaln(counts + prior) - gammaln(prior)).sum(axis=1)
-        return np.asarray(cells - gammaln(rows + sample_size) + gammaln(sample_size))
+        cells, held = np.zeros(counts.shape), counts > 0  # most cells of wide tables are empty
+        cells[held] = gammaln(counts[held] + prior) - gammaln(prior)
+        return np.asarray(cells.sum(axis=1) - gammaln(rows + sample_size) + gammaln(sample_size))
 
     return Counted(tables, worth)
 
