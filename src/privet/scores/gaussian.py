@@ -135,10 +135,9 @@ def _residual(
         own = matrix[given, ys[:, None]]
         both = np.concatenate([above, own[:, :, None]], axis=2)
         solved = np.linalg.solve(matrix[given[:, :, None], given[:, None]], both)
-        for j in range(given.shape[1]):  # one by one, so that batches do not matter
-            xy = xy - own[:, j, None] * solved[:, j, :-1]
-            xx = xx - above[:, j] * solved[:, j, :-1]
-            yy = yy - own[:, j, None] * solved[:, j, -1:]
+        xy = xy - (own[:, :, None] * solved[:, :, :-1]).sum(axis=1)
+        xx = xx - (above * solved[:, :, :-1]).sum(axis=1)
+        yy = yy - (own[:, :, None] * solved[:, :, -1:]).sum(axis=1)
     return xy, xx, yy
 
 

@@ -212,7 +212,9 @@ def cliques(state: State, ranking: Floats, always: int, free: int) -> list[int]:
         return []
     if not free:
         return [always]
-    ranked = sorted(members(free), key=lambda v: (-ranking[v], v))
+    ranked = members(free)
+    if 1 << len(ranked) > MOST_CLIQUES:  # else all are tried
+        ranked.sort(key=lambda v: (-ranking[v], v))
     found: list[int] = []
     layer = [(always, 0)]
     while layer and len(found) < MOST_CLIQUES:

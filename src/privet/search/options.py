@@ -10,13 +10,11 @@ import numpy as np
 
 from privet.search.classes import ANYWHERE, Bounds, Insert, Operator, Turn, cliques, steps
 from privet.search.hill_climb import TINY
-from privet.search.rows import Rows
-from privet.search.states import State, flags_of, members
+from privet.search.rows import Row, Rows
+from privet.search.states import State, members
 
 # Minus what it is worth, x, y and the clique.
 Option = tuple[float, int, int, int]
-# All that are worth something for one y, best first; never none.
-Listed = tuple[int, Iterator[Option]]
 
 
 @dataclass(frozen=True)
@@ -27,33 +25,28 @@ class Weights:
     rows: Rows
     max_parents: int
 
-    def inserts(self, state: State, insert: Insert, ys: Sequence[int]) -> Iterator[Listed]:
+    def inserts(self, state: State, insert: Insert, ys: Sequence[int]) -> dict[int, list[Option]]:
         """What inserting is worth, y by y. All x that are joined to the same neighbours of y have
         the same cliques, and mostly these are none: so rows are asked for, not pairs."""
-        wanted: dict[tuple[int, int], int] = {}
+        wanted: list[tuple[Row, int]] = []
         for y in ys:
+            parents, lines = state.parents[y], state.lines[y]
             for always, xs in _alike(state, y, insert.sources(state, y, self.bounds)).items():
-                free = state.lines[y] & ~always
-                for clique in cliques(state, self.rows.pairs[y], always, free):
-                    if (state.parents[y] | clique).bit_count() < self.max_parents:
-                        wanted[y, clique] = wanted.get((y, clique), 0) | xs
-        if not wanted:
-            return
-        at = sorted(wanted)
-        worth = self.rows.of((y, state.parents[y] | clique, wanted[y, clique]) for y, clique in at)
-        flags = flags_of([wanted[each] for each in at], worth.shape[1])
-        xs, places = np.nonzero((flags & (worth > TINY) & (worth < np.inf)).T)
-        values, owners = -worth[places, xs], np.array([y for y, _ in at])[places]
-        order = np.lexsort((values, owners))  # in ties, as they are: by x and clique
-        values, xs, places, owners = values[order], xs[order], places[order], owners[order]
-        ends = np.flatnonzero(np.diff(owners, append=-1)) + 1
-        for start, end in zip([0, *ends.tolist()], ends.tolist(), strict=False):
-            parts = (part[start:end].tolist() for part in (values, xs, places))
-            yield int(owners[start]), ((v, x, *at[i]) for v, x, i in zip(*parts, strict=True))
+                for clique in cliques(state, self.rows.pairs[y], always, lines & ~always):
+                    if (parents | clique).bit_count() < self.max_parents:
+                        wanted.append(((y, parents | clique, xs), clique))
+        self.rows.learn(row for row, _ in wanted)
+        worth: dict[int, list[Option]] = {}
+        for (y, given, xs), clique in wanted:
+            gains = self.rows.gains(y, given)
+            found = [(value, x, y, clique) for value, x in gains if xs >> x & 1]
+            if found:
+                worth.setdefault(y, []).extend(found)
+        return worth
 
     def others(
         self, state: State, operator: Operator, asked: Mapping[int, int]
-    ) -> Iterator[Listed]:
+    ) -> dict[int, list[Option]]:
         """What steps of another kind are worth, from some x to each y."""
         found = [
             step
@@ -67,8 +60,7 @@ class Weights:
             value = (memory.gain(*won) if won else 0.0) - (memory.gain(*lost) if lost else 0.0)
             if TINY < value < np.inf:
                 worth.setdefault(y, []).append((-value, x, y, clique))
-        for y, options in worth.items():
-            yield y, iter(sorted(options))
+        return worth
 
 
 def _alike(state: State, y: int, xs: int) -> dict[int, int]:
@@ -143,7 +135,8 @@ class Options:
         for option, stamp in self._freed():
             heapq.heappush(self.heap, (option, stamp, iter(())))
         self.stale = self.touched = 0
-        for y, options in self._lists(state, ys):
+        for y, found in self._found(state, ys).items():
+            options = iter(sorted(found))
             heapq.heappush(self.heap, (next(options), self.stamps[y], options))
 
     def _freed(self) -> list[tuple[Option, int]]:
@@ -152,7 +145,7 @@ class Options:
         self.barred = [each for each in now if not each[2] & self.touched]
         return [each[:2] for each in now if each[2] & self.touched]
 
-    def _lists(self, state: State, ys: Sequence[int]) -> Iterator[Listed]:
+    def _found(self, state: State, ys: Sequence[int]) -> dict[int, list[Option]]:
         if isinstance(self.operator, Insert):
             for y in ys:
                 self.weights.rows.forget(state, y)

@@ -11,60 +11,69 @@ from collections.abc import Iterable
 import numpy as np
 
 from privet.arrays import Bools, Floats
-from privet.search.hill_climb import HOPELESS, Remembered
+from privet.search.hill_climb import HOPELESS, TINY, Remembered
 from privet.search.protocols import GainRows
 from privet.search.states import State, bits_of, flags_of, members
 
 # y, P and the x that are asked for, sets in bits.
 Row = tuple[int, int, int]
+# Minus a gain that is more than rounding, and its x.
+Gain = tuple[float, int]
 
 
 class Rows:
-    """Rows that are known, for each y by P, and the x of which each tells."""
+    """Rows that are known, for each y by P: the x of which each tells, and their gains."""
 
     def __init__(self, memory: Remembered, ask: GainRows | None, among: Bools) -> None:
         self.memory, self._ask, self._size = memory, ask, len(among)
+        self._known: list[dict[int, tuple[int, list[Gain]]]] = [{} for _ in among]
         self.pairs = memory.pairs(among) if ask is None else self._pairs(ask, among)
-        told = [bits_of(row) for row in among | among.T]
-        self._known = [{0: (self.pairs[y], told[y])} for y in range(len(among))]
+        told = among | among.T
+        self._keep([(y, 0, bits_of(row)) for y, row in enumerate(told)], self.pairs, told)
 
     def _pairs(self, ask: GainRows, among: Bools) -> Floats:
         """The gains of pairs with nothing given; 0 for the others and where nothing is known."""
         upper = np.triu(among | among.T)
-        size = self._size
-        answers = ask(np.arange(size), np.zeros((size, 0), dtype=np.intp), upper)
+        answers = ask(np.arange(self._size), np.zeros((self._size, 0), dtype=np.intp), upper)
         known = np.where(upper & np.isfinite(answers), answers, 0.0)
         return np.asarray(known + known.T)
 
-    def of(self, wanted: Iterable[Row]) -> Floats:
-        """Each row; only what is asked for means something there."""
-        rows = list(wanted)
+    def learn(self, wanted: Iterable[Row]) -> None:
         fresh: dict[int, list[Row]] = {}
-        for y, given, xs in rows:
-            told = self._known[y][given][1] if given in self._known[y] else 0
-            if missing := xs & ~told:
+        for y, given, xs in wanted:
+            known = self._known[y].get(given)
+            if missing := xs if known is None else xs & ~known[0]:
                 fresh.setdefault(given.bit_count(), []).append((y, given, missing))
         for width, asked in sorted(fresh.items()):
-            answers, flags = self._answers(width, asked)
-            for (y, given, xs), answer, flag in zip(asked, answers, flags, strict=True):
-                old, told = self._known[y].get(given, (answer, 0))
-                self._known[y][given] = np.where(flag, answer, old) if told else answer, told | xs
-        return np.array([self._known[y][given][0] for y, given, _ in rows])
+            flags = flags_of([xs for _, _, xs in asked], self._size)
+            self._keep(asked, self._answers(width, asked, flags), flags)
 
-    def _answers(self, width: int, asked: list[Row]) -> tuple[Floats, Bools]:
-        flags = flags_of([xs for _, _, xs in asked], self._size)
+    def _answers(self, width: int, asked: list[Row], flags: Bools) -> Floats:
         if self._ask is not None:
             ys = np.array([y for y, _, _ in asked])
             given = np.array([members(given) for _, given, _ in asked], dtype=np.intp)
-            return np.maximum(
-                self._ask(ys, given.reshape(len(asked), width), flags), HOPELESS
-            ), flags
+            return np.maximum(self._ask(ys, given.reshape(len(asked), width), flags), HOPELESS)
         self.memory.learn((x, y, given) for y, given, xs in asked for x in members(xs))
         answers = np.zeros(flags.shape)
         for answer, (y, given, xs) in zip(answers, asked, strict=True):
             for x in members(xs):
                 answer[x] = self.memory.gain(x, y, given)
-        return answers, flags
+        return answers
+
+    def _keep(self, asked: list[Row], answers: Floats, flags: Bools) -> None:
+        gains = []
+        for y, given, xs in asked:
+            told, found = self._known[y].get(given, (0, []))
+            self._known[y][given] = told | xs, found
+            gains.append(found)
+        at, xs = np.nonzero(flags & (answers > TINY) & (answers < np.inf))
+        parts = at.tolist(), (-answers[at, xs]).tolist(), xs.tolist()
+        for row, value, x in zip(*parts, strict=True):
+            gains[row].append((value, x))
+
+    def gains(self, y: int, given: int) -> list[Gain]:
+        """Those that are more than rounding, of all that was asked for."""
+        return self._known[y][given][1]
 
     def forget(self, state: State, y: int) -> None:
         """What no step to y can ask for in this state."""

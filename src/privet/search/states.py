@@ -66,25 +66,27 @@ class State:
     def path(self, start: int, goal: int, blocked: int) -> int:
         """The nodes before the goal on a shortest semi-directed path, other than their edge, that
         avoids the blocked nodes; 0 if there is none."""
-        layers: list[list[int]] = []
-        fresh = self.onward[start] & ~blocked & ~(1 << goal)
-        seen = fresh | 1 << start | blocked
+        onward, last = self.onward, (self.parents[goal] | self.lines[goal]) & ~(1 << start)
+        fresh = onward[start] & ~blocked & ~(1 << goal) if last & ~blocked else 0
+        seen, layers = fresh | 1 << start | blocked, []
         while fresh:
+            if fresh & last:
+                return 1 << start | self._back(layers, fresh & last)
             layers.append(members(fresh))
             ahead = 0
             for v in layers[-1]:
-                ahead |= self.onward[v]
-            if ahead >> goal & 1:
-                return 1 << start | self._back(layers, goal)
+                ahead |= onward[v]
             fresh = ahead & ~seen
             seen |= ahead
         return 0
 
-    def _back(self, layers: list[list[int]], goal: int) -> int:
-        found = 0
+    def _back(self, layers: list[list[int]], ends: int) -> int:
+        """The end that comes first, and one node of each layer from which it is reached."""
+        found = ends & -ends
+        end = found.bit_length() - 1
         for layer in reversed(layers):
-            goal = next(v for v in layer if self.onward[v] >> goal & 1)
-            found |= 1 << goal
+            end = next(v for v in layer if self.onward[v] >> end & 1)
+            found |= 1 << end
         return found
 
     def reordered(self, above: Mapping[int, int]) -> dict[int, int] | None:
