@@ -26,6 +26,7 @@ from privet.search.skeleton import Separators
 from privet.search.stability import DOUBT
 
 Question = tuple[int, ...]
+MOST_WAITING = 1 << 22  # numbers that wait to be heard, so that memory stays bounded
 Answer = Callable[[Indices], Floats]
 # Makes a judge that answers for so many replicas of the evidence at once, a row for each.
 Stack = Callable[[int, np.random.Generator], Judge]
@@ -49,7 +50,7 @@ class Basis:
     gains: Gains
     local: Locals | None
     listener: Listener
-    rows: GainRows | None = None
+    rows: HeardRows | None = None
     replicas: Callable[[int, np.random.Generator], Replicas] | None = None
     near: Bools | None = None
     sites: tuple[Gains, ...] = ()
@@ -242,18 +243,33 @@ def on_scores(judge: Judge, score: Families) -> Basis:
         gains=gains,
         local=listener.scored(score.local),
         listener=listener,
-        rows=_heard(listener, score.rows),
+        rows=HeardRows(listener, score.rows),
         sites=(gains,),
     )
 
 
-def _heard(listener: Listener, rows: GainRows) -> GainRows:
-    """The same gains by the row, listened to."""
+class HeardRows:
+    """Gains by the row, which a listener hears of in the end, many at a time."""
 
-    def listening(ys: Indices, given: Indices, asked: Bools) -> Floats:
-        answers = rows(ys, given, asked)
-        at, xs = np.nonzero(asked)
-        listener.by(lambda _: answers[at, xs])(np.column_stack((xs, ys[at], given[at])))
+    def __init__(self, listener: Listener, rows: GainRows) -> None:
+        self._listener, self._rows = listener, rows
+        self._waiting: dict[int, list[tuple[Indices, Indices, Bools, Floats]]] = {}
+        self._cells = 0
+
+    def __call__(self, ys: Indices, given: Indices, asked: Bools) -> Floats:
+        answers = self._rows(ys, given, asked)
+        self._waiting.setdefault(given.shape[1], []).append((ys, given, asked, answers))
+        self._cells += answers.size
+        if self._cells > MOST_WAITING:
+            self.settle()
         return answers
 
-    return listening
+    def settle(self) -> None:
+        for parts in self._waiting.values():
+            ys, given, asked, answers = map(np.concatenate, zip(*parts, strict=True))
+            at, xs = np.nonzero(asked)
+            found = answers[at, xs]
+            self._listener.by(lambda _, found=found: found)(
+                np.column_stack((xs, ys[at], given[at]))
+            )
+        self._waiting, self._cells = {}, 0

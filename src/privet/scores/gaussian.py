@@ -94,51 +94,47 @@ class Gaussian(Families):
 
     def gains(self, questions: Indices) -> Floats:
         pairs, given = np.sort(questions[:, :2], axis=1), np.sort(questions[:, 2:], axis=1)
-        return self._gains(pairs[:, 1], given, pairs[:, :1])[:, 0]
+        return self._gains(pairs[:, 1], given, pairs)[:, 0]
 
     def rows(self, ys: Indices, given: Indices, _asked: Bools) -> Floats:
         """What every column adds to each y beside the set in the same row; what y itself and the
         members of the set would add means nothing."""
         return self._gains(ys, given, None)
 
-    def _gains(self, ys: Indices, given: Indices, xs: Indices | None) -> Floats:
-        width, size = given.shape[1], len(self._matrix) if xs is None else xs.shape[1]
-        zero, one, two = (
-            self._constant(width + more) if width + more else 0.0 for more in (0, 1, 2)
-        )
+    def _gains(self, ys: Indices, given: Indices, columns: Indices | None) -> Floats:
+        """Of these columns, or all; y is one of them."""
+        width, size = given.shape[1], len(self._matrix) if columns is None else 2
+        zero = self._constant(width) if width else 0.0
+        constant = zero - 2 * self._constant(width + 1) + self._constant(width + 2)
         weight, tilt = self._weight(width + 2), self._weight(width + 2) - self._weight(width + 1)
         out = np.empty((len(ys), size))
         step = max(1, BLOCK // (size * (width + 1)))
         for start in range(0, len(ys), step):
             part = slice(start, start + step)
-            xy, xx, yy = _residual(
-                self._matrix, ys[part], given[part], None if xs is None else xs[part]
-            )
+            some = None if columns is None else columns[part]
+            xy, xx, yy = _residual(self._matrix, ys[part], given[part], some)
             with np.errstate(divide="ignore", invalid="ignore"):
-                left = np.maximum(1 - xy * xy / (xx * yy), NOTHING)
-                out[part] = zero - 2 * one + two - weight * np.log(left)
+                both = xx * yy
+                out[part] = constant - weight * np.log(np.maximum(1 - xy * xy / both, NOTHING))
                 if tilt:
-                    out[part] -= tilt * np.log(xx * yy)
+                    out[part] -= tilt * np.log(both)
         return out
 
 
 def _residual(
-    matrix: Floats, ys: Indices, given: Indices, xs: Indices | None
+    matrix: Floats, ys: Indices, given: Indices, columns: Indices | None
 ) -> tuple[Floats, Floats, Floats]:
-    """Covariances of y with each x (of all columns, if None) given the sets, and variances."""
-    diagonal = np.diag(matrix)
-    xy = matrix[ys] if xs is None else matrix[xs, ys[:, None]]
-    xx = np.tile(diagonal, (len(ys), 1)) if xs is None else diagonal[xs]
-    yy = diagonal[ys][:, None]
+    """Covariances of y with each of these columns (or all) given the sets, and variances."""
+    variances = np.diag(matrix)
+    xy = matrix[ys] if columns is None else matrix[columns, ys[:, None]]
+    xx = variances if columns is None else variances[columns]
     if given.shape[1]:
-        above = matrix[given] if xs is None else matrix[given[:, :, None], xs[:, None]]
-        own = matrix[given, ys[:, None]]
-        both = np.concatenate([above, own[:, :, None]], axis=2)
-        solved = np.linalg.solve(matrix[given[:, :, None], given[:, None]], both)
-        xy = xy - (own[:, :, None] * solved[:, :, :-1]).sum(axis=1)
-        xx = xx - (above * solved[:, :, :-1]).sum(axis=1)
-        yy = yy - (own[:, :, None] * solved[:, :, -1:]).sum(axis=1)
-    return xy, xx, yy
+        above = matrix[given] if columns is None else matrix[given[:, :, None], columns[:, None]]
+        solved = np.linalg.solve(matrix[given[:, :, None], given[:, None]], above)
+        xy = xy - (matrix[given, ys[:, None]][:, :, None] * solved).sum(axis=1)
+        xx = xx - (above * solved).sum(axis=1)
+    yy = xy[:, 1] if columns is not None else xy[np.arange(len(ys)), ys]
+    return xy, xx, yy[:, None]
 
 
 def replica(stack: MomentEvidence, at: int) -> MomentEvidence:

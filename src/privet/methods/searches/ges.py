@@ -25,6 +25,8 @@ def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Gener
         max_parents=settings.max_parents,
         detours=constraints.possible if basis.noisy or basis.near is not None else None,
     )
+    if basis.rows is not None:
+        basis.rows.settle()
     return closed(found, schema)
 
 
