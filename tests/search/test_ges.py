@@ -145,6 +145,10 @@ def test_no_question_is_asked_twice_and_they_come_in_batches() -> None:
     assert scores.batches < 3 * edges + 20
 
 
+def barred(options: Options) -> list[Option]:
+    return [option for each in options.barred.values() for option, _ in each]
+
+
 def kept(options: Options) -> list[Option]:
     """All that are in lists which were not dropped, and those that are barred."""
     found = []
@@ -152,7 +156,7 @@ def kept(options: Options) -> list[Option]:
         rest = list(others)
         options.heap[i] = option, stamp, iter(rest)
         found += [option, *rest] if stamp == options.stamps[option[2]] else []
-    return sorted([*found, *(option for option, *_ in options.barred)])
+    return sorted(found + barred(options))
 
 
 def test_options_kept_from_step_to_step_are_those_that_would_be_found_anew(
@@ -166,7 +170,7 @@ def test_options_kept_from_step_to_step_are_those_that_would_be_found_anew(
         anew.turned = self.turned
         weigh(anew, state)
         assert kept(self) == kept(anew)
-        assert all(self.operator.barred(state, *option[1:]) for option, *_ in self.barred)
+        assert all(self.operator.barred(state, *option[1:]) for option in barred(self))
         taken[type(self.operator)] += bool(self.heap)
 
     def sound(self: State, parents: Any) -> State:

@@ -19,7 +19,7 @@ from privet.graph.meek import cpdag
 from privet.search.classes import Bounds, Delete, Insert, Operator, Turn
 from privet.search.constraints import Constraints
 from privet.search.hill_climb import Remembered, closed
-from privet.search.options import Options, Weights
+from privet.search.options import Options, Weights, differing
 from privet.search.protocols import GainRows, Gains
 from privet.search.rows import Rows
 from privet.search.states import State, bits_of
@@ -91,7 +91,8 @@ def _rounds(state: State, weights: Weights, operators: Sequence[Operator]) -> St
         for mine in kinds:
             mine.begin()
             while (new := mine.best(state)) is not None:
+                changed = differing(state, new)
                 for each in kinds:
-                    each.hear(state, new)
+                    each.hear(state, new, changed)
                 state = new
     return state

@@ -87,7 +87,7 @@ class Options:
         self.stale, self.touched = (1 << size) - 1, 0
         self.stamps = [0] * size
         self.heap: list[tuple[Option, int, Iterator[Option]]] = []
-        self.barred: list[tuple[Option, int, int]] = []
+        self.barred: dict[int, list[tuple[Option, int]]] = {}
         self.turned: dict[int, int] = {}
 
     def begin(self) -> None:
@@ -96,10 +96,10 @@ class Options:
             self.stale |= 1 << y
         self.turned.clear()
 
-    def hear(self, old: State, new: State) -> None:
-        """Options may differ if an edge of y changed, or one between two of its neighbours, or
-        between x and a neighbour; in turning, any edge of x as well."""
-        for v in _differing(old, new):
+    def hear(self, old: State, new: State, changed: Sequence[int]) -> None:
+        """Edges of some nodes have changed. Options may differ if one of y did, or one between two
+        of its neighbours, or between x and a neighbour; in turning, any edge of x as well."""
+        for v in changed:
             self.touched |= 1 << v
             self.stale |= 1 << v
             if isinstance(self.operator, Turn):
@@ -125,25 +125,30 @@ class Options:
                     self.turned[y] = self.turned.get(y, 0) | 1 << x
                     self.stale |= 1 << y
                 return new
-            self.barred.append((option, stamp, barred or ANYWHERE))
+            self.barred.setdefault(y, []).append((option, barred or ANYWHERE))
         return None
 
     def _weigh(self, state: State) -> None:
         ys = members(self.stale)
         for y in ys:
             self.stamps[y] += 1
-        for option, stamp in self._freed():
-            heapq.heappush(self.heap, (option, stamp, iter(())))
+            self.barred.pop(y, None)
+        for option in self._freed():
+            heapq.heappush(self.heap, (option, self.stamps[option[2]], iter(())))
         self.stale = self.touched = 0
         for y, found in self._found(state, ys).items():
             options = iter(sorted(found))
             heapq.heappush(self.heap, (next(options), self.stamps[y], options))
 
-    def _freed(self) -> list[tuple[Option, int]]:
+    def _freed(self) -> list[Option]:
         """Steps that are no longer barred, perhaps."""
-        now = [each for each in self.barred if each[1] == self.stamps[each[0][2]]]
-        self.barred = [each for each in now if not each[2] & self.touched]
-        return [each[:2] for each in now if each[2] & self.touched]
+        out = []
+        for y, barred in self.barred.items():
+            freed = [option for option, by in barred if by & self.touched]
+            if freed:
+                self.barred[y] = [each for each in barred if not each[1] & self.touched]
+                out += freed
+        return out
 
     def _found(self, state: State, ys: Sequence[int]) -> dict[int, list[Option]]:
         if isinstance(self.operator, Insert):
@@ -155,7 +160,7 @@ class Options:
         return self.weights.others(state, self.operator, asked)
 
 
-def _differing(old: State, new: State) -> list[int]:
+def differing(old: State, new: State) -> list[int]:
     """The nodes of which some edge changed."""
     before, after = (zip(each.lines, each.parents, each.onward, strict=True) for each in (old, new))
     return [v for v, (was, now) in enumerate(zip(before, after, strict=True)) if was != now]
