@@ -268,8 +268,10 @@ class HeardRows:
         for parts in self._waiting.values():
             ys, given, asked, answers = map(np.concatenate, zip(*parts, strict=True))
             at, xs = np.nonzero(asked)
-            found = answers[at, xs]
-            self._listener.by(lambda _, found=found: found)(
-                np.column_stack((xs, ys[at], given[at]))
-            )
+            known = partial(_given, answers[at, xs])
+            self._listener.by(known)(np.column_stack((xs, ys[at], given[at])))
         self._waiting, self._cells = {}, 0
+
+
+def _given(answers: Floats, _questions: Indices) -> Floats:
+    return answers

@@ -51,8 +51,8 @@ class Rows:
     def _answers(self, width: int, asked: list[Row], flags: Bools) -> Floats:
         if self._ask is not None:
             ys = np.array([y for y, _, _ in asked])
-            given = np.array([members(given) for _, given, _ in asked], dtype=np.intp)
-            return np.maximum(self._ask(ys, given.reshape(len(asked), width), flags), HOPELESS)
+            sets = np.array([members(given) for _, given, _ in asked], dtype=np.intp)
+            return np.maximum(self._ask(ys, sets.reshape(len(asked), width), flags), HOPELESS)
         self.memory.learn((x, y, given) for y, given, xs in asked for x in members(xs))
         answers = np.zeros(flags.shape)
         for answer, (y, given, xs) in zip(answers, asked, strict=True):
@@ -66,8 +66,8 @@ class Rows:
             told, found = self._known[y].get(given, (0, []))
             self._known[y][given] = told | xs, found
             gains.append(found)
-        at, xs = np.nonzero(flags & (answers > TINY) & (answers < np.inf))
-        parts = at.tolist(), (-answers[at, xs]).tolist(), xs.tolist()
+        at, columns = np.nonzero(flags & (answers > TINY) & (answers < np.inf))
+        parts = at.tolist(), (-answers[at, columns]).tolist(), columns.tolist()
         for row, value, x in zip(*parts, strict=True):
             gains[row].append((value, x))
 

@@ -68,7 +68,8 @@ class State:
         avoids the blocked nodes; 0 if there is none."""
         onward, last = self.onward, (self.parents[goal] | self.lines[goal]) & ~(1 << start)
         fresh = onward[start] & ~blocked & ~(1 << goal) if last & ~blocked else 0
-        seen, layers = fresh | 1 << start | blocked, []
+        seen = fresh | 1 << start | blocked
+        layers: list[list[int]] = []
         while fresh:
             if fresh & last:
                 return 1 << start | self._back(layers, fresh & last)
