@@ -42,9 +42,10 @@ def ges(
 
     It sets out from the required edges (or from ``start``, a DAG that honours knowledge), and
     visits only classes with a DAG that honours knowledge. What is forbidden may bar the way to
-    a better class: so at the end the search goes on as if nothing were forbidden, and where
-    that leads to is taken if it honours knowledge after all. Where it is evidence, not knowledge,
-    that bars most pairs, ``detours`` are the only ones to be joined on such a way.
+    a better class: so at the end the search goes on as if nothing were forbidden between pairs
+    that are possible or shield a triple, and where that leads to is taken if it honours knowledge
+    after all. Where gains can be trusted between some pairs only, these are ``detours``: no others
+    are joined on such a way.
 
     ``rows`` are the same gains by the row, where these are quick to find. Nothing is inserted
     beside ``max_parents`` or more others. For each pair at most ``MOST_CLIQUES`` cliques are
@@ -59,13 +60,14 @@ def ges(
     among = constraints.possible if candidates is None else candidates
     known = Rows(Remembered(gains), rows, among)
     most = size if max_parents is None else max_parents
-    limits = None if candidates is None else [bits_of(row) for row in candidates]
-    operators = Insert(limits), Delete(), Turn()
+    limits = [bits_of(row) for row in among]
+    operators = Insert(None if candidates is None else limits), Delete(), Turn()
     state = _rounds(State.of(cpdag(first)), Weights(Bounds.of(constraints), known, most), operators)
     found = closed(state.matrix, constraints)
     assert found is not None, "every state has a DAG that honours knowledge"
     if (unbound := _unbound(constraints, detours)) is not None:
-        detour = _rounds(state, Weights(Bounds.of(unbound), known, most), operators)
+        weights = Weights(Bounds.of(unbound), known, most)
+        detour = _rounds(state, weights, (Insert(limits), Delete(), Turn()))
         better = closed(detour.matrix, constraints)
         return found if better is None else better
     return found

@@ -23,7 +23,7 @@ def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Gener
         constraints,
         rows=basis.rows,
         max_parents=settings.max_parents,
-        detours=constraints.possible if basis.noisy or basis.near is not None else None,
+        detours=constraints.possible if basis.noisy else None,
     )
     if basis.rows is not None:
         basis.rows.settle()
