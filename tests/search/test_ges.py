@@ -191,6 +191,37 @@ def test_options_kept_from_step_to_step_are_those_that_would_be_found_anew(
     assert min(taken[kind] for kind in (Insert, Delete, Turn)) > 50
 
 
+def test_gains_by_the_row_lead_to_the_same_class() -> None:
+    for seed in range(12):
+        dag = some_dag(seed)
+        scores, free = sampled(dag, 300, seed), no_knowledge(len(dag))
+
+        def rows(ys: Indices, given: Indices, asked: Bools, scores: Gaussian = scores) -> Any:
+            out = np.full(asked.shape, np.nan)
+            at, xs = np.nonzero(asked)
+            out[at, xs] = scores.gains(np.column_stack((xs, ys[at], given[at])))
+            return out
+
+        for candidates in (None, dag | dag.T):
+            found = ges(scores.gains, free, rows=rows, candidates=candidates)
+            assert np.array_equal(found, ges(scores.gains, free, candidates=candidates))
+
+
+def test_detours_join_no_other_pairs() -> None:
+    for seed in range(20):
+        dag = some_dag(seed, 8)
+        names, knowledge = true_knowledge(dag, rng_of(seed))
+        known, asked = Constraints.of(names, knowledge), set[tuple[int, int]]()
+        scores = population(dag, seed)
+
+        def gains(questions: Indices, scores: Gaussian = scores, asked: Any = asked) -> Any:
+            asked |= {(min(x, y), max(x, y)) for x, y, *_ in questions.tolist()}
+            return scores.gains(questions)
+
+        ges(gains, known, detours=known.possible)
+        assert all(known.possible[pair] for pair in asked)
+
+
 def test_dense_neighbourhoods_are_tried_in_part_the_strongest_first() -> None:
     size = 12
     complete = ~np.eye(size, dtype=bool)
