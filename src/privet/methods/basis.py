@@ -265,11 +265,18 @@ class HeardRows:
         return answers
 
     def settle(self) -> None:
+        """Both rows of a pair may have answered the same question: it is heard once."""
         for parts in self._waiting.values():
             ys, given, asked, answers = map(np.concatenate, zip(*parts, strict=True))
             at, xs = np.nonzero(asked)
-            known = partial(_given, answers[at, xs])
-            self._listener.by(known)(np.column_stack((xs, ys[at], given[at])))
+            if len(at):
+                ends = np.sort(np.column_stack((xs, ys[at])), axis=1)
+                questions = np.column_stack((ends, given[at]))
+                order = np.lexsort(questions.T)
+                other = np.diff(questions[order], axis=0).any(axis=1)
+                first = order[np.append(True, other)]
+                known = partial(_given, answers[at, xs][first])
+                self._listener.by(known)(questions[first])
         self._waiting, self._cells = {}, 0
 
 
