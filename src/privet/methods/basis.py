@@ -252,12 +252,12 @@ class HeardRows:
     """Gains by the row, which a listener hears of in the end, many at a time."""
 
     def __init__(self, listener: Listener, rows: GainRows) -> None:
-        self._listener, self._rows = listener, rows
+        self._listener, self._answer = listener, rows
         self._waiting: dict[int, list[tuple[Indices, Indices, Bools, Floats]]] = {}
         self._cells = 0
 
     def __call__(self, ys: Indices, given: Indices, asked: Bools) -> Floats:
-        answers = self._rows(ys, given, asked)
+        answers = self._answer(ys, given, asked)
         self._waiting.setdefault(given.shape[1], []).append((ys, given, asked, answers))
         self._cells += answers.size
         if self._cells > MOST_WAITING:
