@@ -283,6 +283,21 @@ def test_gains_are_differences_of_local_scores_and_symmetric(name: str) -> None:
                 assert gain == score.gains(indices((y, x, *reversed(given))))[0]
 
 
+@pytest.mark.parametrize("name", all_scores())
+def test_rows_hold_the_gains_and_batches_do_not_matter(name: str) -> None:
+    score, levels = all_scores()[name], np.arange(4)
+    for width in range(3):
+        asked = [(y, *s) for y in range(4) for s in combinations(set(range(4)) - {y}, width)]
+        ys, given = indices(*asked)[:, 0], indices(*asked)[:, 1:]
+        flags = ~((levels == ys[:, None]) | (given[:, :, None] == levels).any(axis=1))
+        rows = score.rows(ys, given, flags)
+        for at, x in np.argwhere(flags).tolist():
+            gain = score.gains(indices((x, *asked[at])))[0]
+            assert np.isclose(rows[at, x], gain, rtol=1e-9, atol=1e-9)
+        alone = [score.rows(ys[[i]], given[[i]], flags[[i]])[0] for i in range(len(ys))]
+        assert (np.array(alone)[flags] == rows[flags]).all()
+
+
 def test_batches_answer_as_single_questions_do() -> None:
     for name, together in all_scores().items():
         alone = all_scores()[name]

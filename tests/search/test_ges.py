@@ -12,18 +12,12 @@ import pytest
 
 from privet.errors import GraphError, KnowledgeError
 from privet.graph.meek import apply_knowledge, cpdag, extension, is_acyclic
-from privet.search.classes import (
-    MOST_CLIQUES,
-    Delete,
-    Insert,
-    State,
-    Turn,
-    class_of,
-    cliques,
-)
+from privet.search.classes import MOST_CLIQUES, Bounds, Delete, Insert, Turn, cliques, steps
 from privet.search.constraints import Constraints
-from privet.search.ges import _Search, ges
+from privet.search.ges import ges
 from privet.search.hill_climb import Remembered, closed
+from privet.search.options import Option, Options
+from privet.search.states import State, flags_of
 from tests.helpers.cpdags import is_valid_cpdag
 from tests.helpers.population import Bools, Gaussian, Indices, population, sample, sampled
 from tests.search.test_pc import (
@@ -67,28 +61,28 @@ def neighbours(dag: Bools, kind: type) -> list[Bools]:
     return out
 
 
-@pytest.mark.parametrize("operator", [Insert(None), Delete(), Turn()])
+@pytest.mark.parametrize("operator", [Insert(), Delete(), Turn()])
 def test_steps_lead_to_all_classes_next_door_and_are_worth_what_they_say(
     operator: Insert | Delete | Turn,
 ) -> None:
     """All 185 classes on four nodes. The score is that of 100 rows that no DAG explains."""
     mixed = rng_of(5).normal(size=(4, 4)) @ rng_of(6).normal(size=(4, 100))
     scores = Gaussian(np.cov(mixed), 100)
-    constraints, memory = no_knowledge(4), Remembered(scores.gains)
-    ranking = memory.pairs(constraints.possible)
+    bounds, memory = Bounds.of(no_knowledge(4)), Remembered(scores.gains)
+    ranking = memory.pairs(bounds.constraints.possible)
     classes = members_of_classes()
     assert len(classes) == 185
     for key, dags in classes.items():
         state = State.of(np.frombuffer(key, dtype=bool).reshape(4, 4))
         expected = {cpdag(b).tobytes() for a in dags for b in neighbours(a, type(operator))} - {key}
         found = set()
-        for x, y in np.argwhere(operator.pairs(state, constraints)).tolist():
-            for clique in cliques(state, ranking[:, y], *operator.choices(state, x, y)):
-                if not operator.is_valid(state, x, y, clique):
+        for y in range(4):
+            sources = operator.sources(state, y, bounds)
+            for x, _, clique, *terms in steps(state, operator, y, sources, ranking[y], 4):
+                if operator.barred(state, x, y, clique):
                     continue
-                new = class_of(operator.result(state, x, y, clique), constraints)
+                new = operator.result(state, x, y, clique)
                 assert new is not None
-                terms = operator.terms(state, x, y, clique)
                 memory.learn(term for term in terms if term is not None)
                 won, lost = (memory.gain(*term) if term else 0.0 for term in terms)
                 difference = scores.score(new.matrix) - scores.score(state.matrix)
@@ -151,36 +145,81 @@ def test_no_question_is_asked_twice_and_they_come_in_batches() -> None:
     assert scores.batches < 3 * edges + 20
 
 
+def barred(options: Options) -> list[Option]:
+    return [option for each in options.barred.values() for option, _ in each]
+
+
+def kept(options: Options) -> list[Option]:
+    """All that are in lists which were not dropped, and those that are barred."""
+    found = []
+    for i, (option, stamp, others) in enumerate(options.heap):
+        rest = list(others)
+        options.heap[i] = option, stamp, iter(rest)
+        found += [option, *rest] if stamp == options.stamps[option[2]] else []
+    return sorted(found + barred(options))
+
+
 def test_options_kept_from_step_to_step_are_those_that_would_be_found_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    phase, best = _Search.phase, _Search._best
-    turned: set[tuple[int, int]] = set()
-    steps: Counter[type] = Counter()
+    weigh, result, taken = Options._weigh, State.changed, Counter[type]()
 
-    def new_phase(self: _Search, state: State, operator: Any) -> State:
-        turned.clear()
-        return phase(self, state, operator)
+    def checked(self: Options, state: State) -> None:
+        weigh(self, state)
+        anew = Options(self.weights, self.operator)
+        anew.turned = self.turned
+        weigh(anew, state)
+        assert kept(self) == kept(anew)
+        assert all(self.operator.barred(state, *option[1:]) for option in barred(self))
+        taken[type(self.operator)] += bool(self.heap)
 
-    def checked(self: _Search, state: State, operator: Any, options: Any) -> Any:
-        anew: dict[tuple[int, int], Any] = {}
-        self._weigh(state, operator, operator.pairs(state, self.constraints), anew)
-        assert options == {pair: found for pair, found in anew.items() if pair not in turned}
-        step = best(self, state, operator, options)
-        if step is not None:
-            steps[type(operator)] += 1
-            turned.update({step[0]} if isinstance(operator, Turn) else ())
-        return step
+    def sound(self: State, parents: Any) -> State:
+        new = result(self, parents)
+        assert new == replace(State.of(new.matrix), dag=new.dag)
+        member = flags_of(new.dag, len(new.dag)).T
+        assert is_acyclic(member) and np.array_equal(cpdag(member), new.matrix)
+        return new
 
-    monkeypatch.setattr(_Search, "phase", new_phase)
-    monkeypatch.setattr(_Search, "_best", checked)
+    monkeypatch.setattr(Options, "_weigh", checked)
+    monkeypatch.setattr(State, "changed", sound)
     for seed in range(12):
         dag = some_dag(seed)
         scores, free = sampled(dag, 300, seed), no_knowledge(len(dag))
         ges(scores.gains, free)
         ges(scores.gains, free, candidates=dag | dag.T)
         ges(Rumours(seed, list(range(7))).ask, no_knowledge(7), max_parents=3)
-    assert min(steps[kind] for kind in (Insert, Delete, Turn)) > 50
+    assert min(taken[kind] for kind in (Insert, Delete, Turn)) > 50
+
+
+def test_gains_by_the_row_lead_to_the_same_class() -> None:
+    for seed in range(12):
+        dag = some_dag(seed)
+        scores, free = sampled(dag, 300, seed), no_knowledge(len(dag))
+
+        def rows(ys: Indices, given: Indices, asked: Bools, scores: Gaussian = scores) -> Any:
+            out = np.full(asked.shape, np.nan)
+            at, xs = np.nonzero(asked)
+            out[at, xs] = scores.gains(np.column_stack((xs, ys[at], given[at])))
+            return out
+
+        for candidates in (None, dag | dag.T):
+            found = ges(scores.gains, free, rows=rows, candidates=candidates)
+            assert np.array_equal(found, ges(scores.gains, free, candidates=candidates))
+
+
+def test_detours_join_no_other_pairs() -> None:
+    for seed in range(20):
+        dag = some_dag(seed, 8)
+        names, knowledge = true_knowledge(dag, rng_of(seed))
+        known, asked = Constraints.of(names, knowledge), set[tuple[int, int]]()
+        scores = population(dag, seed)
+
+        def gains(questions: Indices, scores: Gaussian = scores, asked: Any = asked) -> Any:
+            asked |= {(min(x, y), max(x, y)) for x, y, *_ in questions.tolist()}
+            return scores.gains(questions)
+
+        ges(gains, known, detours=known.possible)
+        assert all(known.possible[pair] for pair in asked)
 
 
 def test_dense_neighbourhoods_are_tried_in_part_the_strongest_first() -> None:

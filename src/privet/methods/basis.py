@@ -21,11 +21,12 @@ from privet.scores.noisy_tables import NoisyTables
 from privet.search.constraints import Constraints
 from privet.search.pc import skeleton
 from privet.search.potential import potential
-from privet.search.protocols import Gains, Judge, Locals
+from privet.search.protocols import GainRows, Gains, Judge, Locals
 from privet.search.skeleton import Separators
 from privet.search.stability import DOUBT
 
 Question = tuple[int, ...]
+MOST_WAITING = 1 << 22  # numbers that wait to be heard, so that memory stays bounded
 Answer = Callable[[Indices], Floats]
 # Makes a judge that answers for so many replicas of the evidence at once, a row for each.
 Stack = Callable[[int, np.random.Generator], Judge]
@@ -34,7 +35,8 @@ Stack = Callable[[int, np.random.Generator], Judge]
 @dataclass(frozen=True, kw_only=True)
 class Basis:
     """``local`` is None where noise is shared between families, so that there is no likelihood:
-    then scores are made from tests, and hold among the edges that tests have found.
+    then scores are made from tests, and hold among the edges that tests have found. ``rows`` are
+    gains by the row, where these are quick to find.
 
     ``replicas`` makes bases that might have been measured instead, if that can be said; ``near``
     are the pairs that a search on a replica need look at, since the others were dropped without
@@ -48,6 +50,7 @@ class Basis:
     gains: Gains
     local: Locals | None
     listener: Listener
+    rows: HeardRows | None = None
     replicas: Callable[[int, np.random.Generator], Replicas] | None = None
     near: Bools | None = None
     sites: tuple[Gains, ...] = ()
@@ -240,5 +243,42 @@ def on_scores(judge: Judge, score: Families) -> Basis:
         gains=gains,
         local=listener.scored(score.local),
         listener=listener,
+        rows=HeardRows(listener, score.rows),
         sites=(gains,),
     )
+
+
+class HeardRows:
+    """Gains by the row, which a listener hears of in the end, many at a time."""
+
+    def __init__(self, listener: Listener, rows: GainRows) -> None:
+        self._listener, self._answer = listener, rows
+        self._waiting: dict[int, list[tuple[Indices, Indices, Bools, Floats]]] = {}
+        self._cells = 0
+
+    def __call__(self, ys: Indices, given: Indices, asked: Bools) -> Floats:
+        answers = self._answer(ys, given, asked)
+        self._waiting.setdefault(given.shape[1], []).append((ys, given, asked, answers))
+        self._cells += answers.size
+        if self._cells > MOST_WAITING:
+            self.settle()
+        return answers
+
+    def settle(self) -> None:
+        """Both rows of a pair may have answered the same question: it is heard once."""
+        for parts in self._waiting.values():
+            ys, given, asked, answers = map(np.concatenate, zip(*parts, strict=True))
+            at, xs = np.nonzero(asked)
+            if len(at):
+                ends = np.sort(np.column_stack((xs, ys[at])), axis=1)
+                questions = np.column_stack((ends, given[at]))
+                order = np.lexsort(questions.T)
+                other = np.diff(questions[order], axis=0).any(axis=1)
+                first = order[np.append(True, other)]
+                known = partial(_given, answers[at, xs][first])
+                self._listener.by(known)(questions[first])
+        self._waiting, self._cells = {}, 0
+
+
+def _given(answers: Floats, _questions: Indices) -> Floats:
+    return answers

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from privet.arrays import Floats, Indices
+from privet.arrays import Bools, Floats, Indices
 
 
 class Families:
@@ -41,6 +41,13 @@ class Families:
         rest = self.worth(questions[:, 2:])
         with np.errstate(invalid="ignore"):
             out: Floats = np.where(np.isinf(whole), whole, whole + rest - (with_x + with_y))
+        return out
+
+    def rows(self, ys: Indices, given: Indices, asked: Bools) -> Floats:
+        """The same by the row: what each x that is asked for adds to y beside a set."""
+        at, xs = np.nonzero(asked)
+        out = np.zeros(asked.shape)
+        out[at, xs] = self.gains(np.column_stack((xs, ys[at], given[at])))
         return out
 
     def worth(self, sets: Indices) -> Floats:

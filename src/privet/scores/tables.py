@@ -51,39 +51,60 @@ def _likelihood(tables: ExactTables, price: Callable[[Floats], Floats]) -> Famil
         likelihood = xlogy(counts, counts).sum(axis=1) - xlogy(rows, rows)
         return np.asarray(likelihood - (counts.shape[1] - 1) * price(rows))
 
-    return Families(_by_shape(tables, worth))
+    return Counted(tables, worth)
 
 
 def bdeu(tables: ExactTables, sample_size: float = SAMPLE_SIZE) -> Families:
     def worth(counts: Floats) -> Floats:
         prior, rows = sample_size / counts.shape[1], counts.sum(axis=1)
-        cells = (gammaln(counts + prior) - gammaln(prior)).sum(axis=1)
-        return np.asarray(cells - gammaln(rows + sample_size) + gammaln(sample_size))
+        cells, held = np.zeros(counts.shape), counts > 0  # most cells of wide tables are empty
+        cells[held] = gammaln(counts[held] + prior) - gammaln(prior)
+        return np.asarray(cells.sum(axis=1) - gammaln(rows + sample_size) + gammaln(sample_size))
 
-    return Families(_by_shape(tables, worth))
+    return Counted(tables, worth)
 
 
-def _by_shape(
-    tables: ExactTables, worth: Callable[[Floats], Floats]
-) -> Callable[[Indices], Floats]:
-    """The worth of sets, from that of stacks of flat tables with as many cells."""
-    levels = np.array(tables.cardinalities, dtype=np.float64)
+class Counted(Families):
+    """Scores from ``cells``, which takes stacks of flat tables with as many cells."""
 
-    def of(sets: Indices) -> Floats:
-        out = np.full(len(sets), -np.inf)
-        cells = levels[sets].prod(axis=1)
-        narrow = np.flatnonzero(cells <= MOST_CELLS)
-        counted = tables.tables(sets[narrow])
-        for same in _equal(cells[narrow]):
-            stack = np.stack([counted[i].reshape(-1) for i in same]).astype(np.float64)
-            out[narrow[same]] = worth(stack)
+    def __init__(self, tables: ExactTables, cells: Callable[[Floats], Floats]) -> None:
+        self._tables, self._cells = tables, cells
+        self._levels = np.array(tables.cardinalities, dtype=np.float64)
+        super().__init__(self._of_sets)
+
+    def _of_sets(self, sets: Indices) -> Floats:
+        return self._by_shape(sets[:, :0], sets, lambda stack: self._cells(stack[:, 0, 0]))
+
+    def gains(self, questions: Indices) -> Floats:
+        pairs, given = np.sort(questions[:, :2], axis=1), np.sort(questions[:, 2:], axis=1)
+        return self._by_shape(pairs, given, self._gained)
+
+    def _gained(self, stack: Floats) -> Floats:
+        """Of tables x by y by the rest: all four sets of a gain are margins of the whole."""
+        with_x, with_y = stack.sum(axis=2), stack.sum(axis=1)
+        whole, one, other, rest = (
+            self._cells(part.reshape(len(stack), -1))
+            for part in (stack, with_x, with_y, with_x.sum(axis=1))
+        )
+        return np.asarray(whole + rest - (one + other))
+
+    def _by_shape(self, pairs: Indices, given: Indices, of: Callable[[Floats], Floats]) -> Floats:
+        """Of each table, as x by y by the rest (1 by 1 by all, if there are no pairs)."""
+        out = np.full(len(given), -np.inf)
+        sets, ends = np.concatenate([pairs, given], axis=1), self._levels[pairs]
+        shapes = np.column_stack((ends, self._levels[given].prod(axis=1)))
+        narrow = np.flatnonzero(shapes.prod(axis=1) <= MOST_CELLS)
+        counted = self._tables.tables(sets[narrow])
+        shapes = shapes[narrow].astype(np.intp)
+        for same in _equal(shapes):
+            shape = (1, 1, *shapes[same[0]])[-3:]
+            stack = np.array([counted[i].reshape(shape) for i in same], dtype=np.float64)
+            out[narrow[same]] = of(stack)
         return out
 
-    return of
 
-
-def _equal(cells: Floats) -> Iterator[Indices]:
-    """Positions of equal numbers."""
-    order = np.argsort(cells, kind="stable")
+def _equal(shapes: Indices) -> Iterator[Indices]:
+    """Positions of equal rows."""
+    order = np.lexsort(shapes.T)
     if len(order):
-        yield from np.split(order, np.flatnonzero(np.diff(cells[order])) + 1)
+        yield from np.split(order, np.flatnonzero(np.diff(shapes[order], axis=0).any(axis=1)) + 1)

@@ -1,9 +1,9 @@
-"""Equivalence classes of DAGs, and the steps that lead from one to the next.
+"""The steps that lead from one equivalence class of DAGs to the next.
 
-The state is a CPDAG. A step is named by an ordered pair x, y and a clique C of neighbours of y: the
-class has a DAG in which y has just its parents and C as parents, and in that DAG the edge between x
-and y is inserted, deleted or turned [Chickering 2002; Hauser, Bühlmann 2012]. What a step is worth
-is one gain (or the difference of two), given those parents.
+A step is named by an ordered pair x, y and a clique C of neighbours of y: the class has a DAG in
+which y has just its parents and C as parents, and in that DAG the edge between x and y is inserted,
+deleted or turned [Chickering 2002; Hauser, Bühlmann 2012]. What a step is worth is one gain (or the
+difference of two), given those parents.
 """
 
 from __future__ import annotations
@@ -11,57 +11,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-import numpy as np
-
-from privet.arrays import Bools, Floats
-from privet.graph.meek import collider_arrows, cpdag, extension
+from privet.arrays import Floats
 from privet.search.constraints import Constraints
-from privet.search.hill_climb import Question, bits_of, closed, members
+from privet.search.hill_climb import Question, closed
+from privet.search.states import State, bits_of, members
 
 # Dense neighbourhoods have exponentially many cliques: so many are tried for one pair, small ones
 # first, and strongly associated neighbours of y first.
 MOST_CLIQUES = 256
-
-
-@dataclass(frozen=True)
-class State:
-    """A CPDAG, and for each node its parents, lines (neighbours), all that it is joined to and
-    all that a semi-directed path may go to next, as bits."""
-
-    matrix: Bools
-    parents: list[int]
-    lines: list[int]
-    joined: list[int]
-    onward: list[int]
-
-    @staticmethod
-    def of(A: Bools) -> State:
-        parts = (A.T & ~A, A & A.T, A | A.T, A)
-        return State(A, *([bits_of(row) for row in part] for part in parts))
-
-    def is_clique(self, nodes: int) -> bool:
-        return all(not nodes & ~(self.joined[v] | 1 << v) for v in members(nodes))
-
-    def reaches(self, start: int, goal: int, blocked: int) -> bool:
-        """Whether a semi-directed path from start to goal, other than their edge, avoids the
-        blocked nodes."""
-        fresh = self.onward[start] & ~blocked & ~(1 << goal)
-        seen = fresh | 1 << start | blocked
-        while fresh:
-            low = fresh & -fresh
-            onward = self.onward[low.bit_length() - 1]
-            if onward >> goal & 1:
-                return True
-            fresh = (fresh ^ low) | (onward & ~seen)
-            seen |= onward
-        return False
+# A step may be barred whatever the columns that something is known of.
+ANYWHERE = -1
 
 
 class Operator(Protocol):
     """One kind of step from x to y with a clique C of neighbours of y."""
 
-    def pairs(self, state: State, constraints: Constraints) -> Bools:
-        """Which ordered pairs (x, y) it may work on."""
+    def sources(self, state: State, y: int, constraints: Bounds) -> int:
+        """The x of which it may make a step to y, as bits."""
 
     def choices(self, state: State, x: int, y: int) -> tuple[int, int]:
         """Which neighbours of y are always in C, and which may be."""
@@ -71,10 +37,33 @@ class Operator(Protocol):
     ) -> tuple[Question | None, Question | None]:
         """The question whose gain is won, and the one whose gain is lost."""
 
-    def is_valid(self, state: State, x: int, y: int, clique: int) -> bool: ...
+    def barred(self, state: State, x: int, y: int, clique: int) -> int:
+        """0 if the step is valid; else it is not while the edges of these nodes, as bits, and of
+        x and y stay as they are."""
 
-    def result(self, state: State, x: int, y: int, clique: int) -> Bools:
-        """A PDAG whose extensions are the new class."""
+    def result(self, state: State, x: int, y: int, clique: int) -> State | None:
+        """The new class; None if there is no such DAG."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What knowledge allows, in bits; ``free``: both directions of every possible edge."""
+
+    constraints: Constraints
+    possible: list[int]
+    required: list[int]
+    free: bool
+
+    @staticmethod
+    def of(constraints: Constraints) -> Bounds:
+        possible = [bits_of(row) for row in constraints.possible]
+        required = [bits_of(row) for row in constraints.required]
+        free = bool((constraints.allowed == constraints.possible).all())
+        return Bounds(constraints, possible, required, free)
+
+    def hold(self, state: State) -> bool:
+        """Whether a DAG of the class honours knowledge."""
+        return self.free or closed(state.matrix, self.constraints) is not None
 
 
 @dataclass(frozen=True)
@@ -82,15 +71,16 @@ class Insert:
     """x --> y between nodes that are apart; C holds all neighbours of y that x is joined to
     [Chickering 2002, Theorem 15]."""
 
-    candidates: Bools | None
+    candidates: list[int] | None = None
 
-    def pairs(self, state: State, constraints: Constraints) -> Bools:
-        joined = state.matrix | state.matrix.T
-        apart = constraints.possible & ~joined
+    def sources(self, state: State, y: int, bounds: Bounds) -> int:
+        apart = bounds.possible[y] & ~state.joined[y]
         if self.candidates is None:
             return apart
-        edges = joined.astype(np.float32)
-        return apart & (self.candidates | (edges @ edges > 0))
+        near = self.candidates[y]
+        for v in members(state.joined[y]):
+            near |= state.joined[v]
+        return apart & near
 
     def choices(self, state: State, x: int, y: int) -> tuple[int, int]:
         common = state.lines[y] & state.joined[x]
@@ -101,22 +91,22 @@ class Insert:
     ) -> tuple[Question | None, Question | None]:
         return (x, y, state.parents[y] | clique), None
 
-    def is_valid(self, state: State, x: int, y: int, clique: int) -> bool:
-        return not state.reaches(y, x, clique)
+    def barred(self, state: State, x: int, y: int, clique: int) -> int:
+        return state.path(y, x, clique)
 
-    def result(self, state: State, x: int, y: int, clique: int) -> Bools:
-        A = state.matrix.copy()
-        A[x, y] = True
-        A[y, members(clique & ~state.joined[x])] = False
-        return A
+    def result(self, state: State, x: int, y: int, clique: int) -> State | None:
+        changes = state.reordered({y: clique})
+        if changes is None:
+            return None
+        return state.changed({**changes, y: state.parents[y] | clique | 1 << x})
 
 
 class Delete:
     """x --> y or x --- y taken away; C is what stays above y of the neighbours that x is joined
     to, the others come below both [Chickering 2002, Theorem 17]."""
 
-    def pairs(self, state: State, constraints: Constraints) -> Bools:
-        return state.matrix & ~constraints.required
+    def sources(self, state: State, y: int, bounds: Bounds) -> int:
+        return (state.parents[y] | state.lines[y]) & ~bounds.required[y]
 
     def choices(self, state: State, x: int, y: int) -> tuple[int, int]:
         return 0, state.lines[y] & state.joined[x]
@@ -126,16 +116,14 @@ class Delete:
     ) -> tuple[Question | None, Question | None]:
         return None, (x, y, (state.parents[y] | clique) & ~(1 << x))
 
-    def is_valid(self, state: State, x: int, y: int, clique: int) -> bool:
-        return True
+    def barred(self, state: State, x: int, y: int, clique: int) -> int:
+        return 0
 
-    def result(self, state: State, x: int, y: int, clique: int) -> Bools:
-        A = state.matrix.copy()
-        A[x, y] = A[y, x] = False
-        below = members(state.lines[y] & state.joined[x] & ~clique)
-        A[below, y] = False
-        A[[v for v in below if state.lines[x] >> v & 1], x] = False
-        return A
+    def result(self, state: State, x: int, y: int, clique: int) -> State | None:
+        changes = state.reordered({y: clique | 1 << x & state.lines[y]})
+        if changes is None:
+            return None
+        return state.changed({**changes, y: (state.parents[y] | clique) & ~(1 << x)})
 
 
 class Turn:
@@ -145,8 +133,8 @@ class Turn:
     is not joined to (else the class stays as it is).
     """
 
-    def pairs(self, state: State, constraints: Constraints) -> Bools:
-        return state.matrix.T.copy()
+    def sources(self, state: State, y: int, bounds: Bounds) -> int:
+        return state.onward[y]
 
     def choices(self, state: State, x: int, y: int) -> tuple[int, int]:
         if state.lines[y] >> x & 1:
@@ -160,13 +148,13 @@ class Turn:
         above = (state.parents[x] | clique & state.lines[x]) & ~(1 << y)
         return (x, y, state.parents[y] | clique), (x, y, above)
 
-    def is_valid(self, state: State, x: int, y: int, clique: int) -> bool:
+    def barred(self, state: State, x: int, y: int, clique: int) -> int:
         if not state.lines[y] >> x & 1:
-            return not state.reaches(y, x, clique | state.lines[x])
+            return state.path(y, x, clique | state.lines[x])
         far = clique & ~state.joined[x]
         left_out = state.lines[y] & state.joined[x] & ~clique
         between = clique ^ far | 1 << x | 1 << y
-        return bool(far) and not self._connected(state, far, left_out, between)
+        return 0 if far and not self._connected(state, far, left_out, between) else ANYWHERE
 
     def _connected(self, state: State, start: int, goal: int, blocked: int) -> bool:
         """Whether lines lead from start to goal and avoid the blocked nodes."""
@@ -178,15 +166,20 @@ class Turn:
             seen |= onward
         return bool(seen & goal)
 
-    def result(self, state: State, x: int, y: int, clique: int) -> Bools:
-        A = state.matrix.copy()
-        A[y, members(clique)] = False
-        A[members(state.lines[y] & ~clique), y] = False
+    def result(self, state: State, x: int, y: int, clique: int) -> State | None:
         above = clique & state.lines[x]
-        A[x, members(above)] = False
-        A[members(state.lines[x] & ~above), x] = False
-        A[x, y], A[y, x] = True, False
-        return A
+        if state.lines[y] >> x & 1:
+            changes = state.reordered({y: clique, x: above | 1 << y})
+        else:
+            first, second = state.reordered({y: clique}), state.reordered({x: above})
+            changes = None if first is None or second is None else {**first, **second}
+        if changes is None:
+            return None
+        turned = {
+            y: state.parents[y] | clique | 1 << x,
+            x: (state.parents[x] | above) & ~(1 << y),
+        }
+        return state.changed({**changes, **turned})
 
 
 class Step(NamedTuple):
@@ -200,26 +193,28 @@ class Step(NamedTuple):
 
 
 def steps(
-    state: State, operator: Operator, pairs: Bools, association: Floats, max_parents: int
+    state: State, operator: Operator, y: int, sources: int, ranking: Floats, max_parents: int
 ) -> list[Step]:
-    """One for each clique of each of these pairs; not all need be valid. Nothing is inserted
-    beside ``max_parents`` or more others."""
+    """One for each clique and each of these x; not all need be valid. Nothing is inserted beside
+    ``max_parents`` or more others."""
     found = [
         Step(x, y, clique, *operator.terms(state, x, y, clique))
-        for x, y in np.argwhere(pairs).tolist()
-        for clique in cliques(state, association[:, y], *operator.choices(state, x, y))
+        for x in members(sources)
+        for clique in cliques(state, ranking, *operator.choices(state, x, y))
     ]
     return [step for step in found if step.won is None or step.won[2].bit_count() < max_parents]
 
 
-def cliques(state: State, association: Floats, always: int, free: int) -> list[int]:
+def cliques(state: State, ranking: Floats, always: int, free: int) -> list[int]:
     """Cliques with all of ``always`` and some of ``free``: small ones first, and those of the
-    most associated columns first."""
+    columns that rank highest first."""
     if not state.is_clique(always):
         return []
     if not free:
         return [always]
-    ranked = sorted(members(free), key=lambda v: (-association[v], v))
+    ranked = members(free)
+    if 1 << len(ranked) > MOST_CLIQUES:  # else all are tried
+        ranked.sort(key=lambda v: (-ranking[v], v))
     found: list[int] = []
     layer = [(always, 0)]
     while layer and len(found) < MOST_CLIQUES:
@@ -231,14 +226,3 @@ def cliques(state: State, association: Floats, always: int, free: int) -> list[i
             if not clique & ~state.joined[ranked[at]]
         ]
     return found[:MOST_CLIQUES]
-
-
-def class_of(pdag: Bools, constraints: Constraints) -> State | None:
-    """The class of a PDAG's extensions, if it has some that honour knowledge."""
-    if (collider_arrows(pdag) & ~constraints.allowed).any():
-        return None
-    dag = extension(pdag)
-    if dag is None:
-        return None
-    matrix = cpdag(dag)
-    return None if closed(matrix, constraints) is None else State.of(matrix)

@@ -10,18 +10,19 @@ a round, and there are a few rounds at most.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
-from privet.arrays import Bools, Floats
+from privet.arrays import Bools
 from privet.graph.meek import cpdag
-from privet.search.classes import Delete, Insert, Operator, State, Turn, class_of, steps
+from privet.search.classes import Bounds, Delete, Insert, Operator, Turn
 from privet.search.constraints import Constraints
-from privet.search.hill_climb import TINY, Remembered, closed
-from privet.search.protocols import Gains
+from privet.search.hill_climb import Remembered, closed
+from privet.search.options import Options, Weights, differing
+from privet.search.protocols import GainRows, Gains
+from privet.search.rows import Rows
+from privet.search.states import State, bits_of
 
 # Forward, backward and turning are repeated until nothing improves, or so many times.
 MOST_ROUNDS = 10
@@ -31,20 +32,24 @@ def ges(
     gains: Gains,
     constraints: Constraints,
     *,
+    rows: GainRows | None = None,
     max_parents: int | None = None,
     candidates: Bools | None = None,
     start: Bools | None = None,
+    detours: Bools | None = None,
 ) -> Bools:
     """The CPDAG, closed under knowledge, that no single step improves.
 
     It sets out from the required edges (or from ``start``, a DAG that honours knowledge), and
     visits only classes with a DAG that honours knowledge. What is forbidden may bar the way to
-    a better class: so at the end the search goes on as if nothing were forbidden, and where
-    that leads to is taken if it honours knowledge after all.
+    a better class: so at the end the search goes on as if nothing were forbidden between pairs
+    that are possible or shield a triple, and where that leads to is taken if it honours knowledge
+    after all. Where gains can be trusted between some pairs only, these are ``detours``: no others
+    are joined on such a way.
 
-    Nothing is inserted beside ``max_parents`` or more others. For each pair at most
-    ``MOST_CLIQUES`` cliques are tried: small ones first, of the neighbours of y that are most
-    associated with it.
+    ``rows`` are the same gains by the row, where these are quick to find. Nothing is inserted
+    beside ``max_parents`` or more others. For each pair at most ``MOST_CLIQUES`` cliques are
+    tried: small ones first, of the neighbours of y that are most associated with it.
 
     ``candidates`` (symmetric) are the only pairs to be joined, but for those that shield a
     triple: i and j are admitted while i - k - j are joined. Without this the search would be
@@ -52,111 +57,44 @@ def ges(
     """
     size = len(constraints.allowed)
     first = constraints.required & constraints.allowed if start is None else start
-    state, memory = State.of(cpdag(first)), Remembered(gains)
-    search = _Search(
-        constraints,
-        memory,
-        memory.pairs(constraints.possible if candidates is None else candidates),
-        size if max_parents is None else max_parents,
-    )
-    operators = Insert(candidates), Delete(), Turn()
-    state = search.rounds(state, operators)
-    known = closed(state.matrix, constraints)
-    assert known is not None, "every state has a DAG that honours knowledge"
-    if (unbound := _unbound(constraints)) is not None:
-        detour = replace(search, constraints=unbound).rounds(state, operators)
+    among = constraints.possible if candidates is None else candidates
+    known = Rows(Remembered(gains), rows, among)
+    most = size if max_parents is None else max_parents
+    limits = [bits_of(row) for row in among]
+    operators = Insert(None if candidates is None else limits), Delete(), Turn()
+    state = _rounds(State.of(cpdag(first)), Weights(Bounds.of(constraints), known, most), operators)
+    found = closed(state.matrix, constraints)
+    assert found is not None, "every state has a DAG that honours knowledge"
+    if (unbound := _unbound(constraints, detours)) is not None:
+        weights = Weights(Bounds.of(unbound), known, most)
+        detour = _rounds(state, weights, (Insert(limits), Delete(), Turn()))
         better = closed(detour.matrix, constraints)
-        return known if better is None else better
-    return known
+        return found if better is None else better
+    return found
 
 
-def _unbound(constraints: Constraints) -> Constraints | None:
-    """Required edges only: nothing is forbidden. None if nothing was."""
+def _unbound(constraints: Constraints, pairs: Bools | None) -> Constraints | None:
+    """Required edges only: nothing is forbidden between these pairs. None if nothing was."""
     required = constraints.required & constraints.allowed
-    anything = ~np.eye(len(required), dtype=bool)
-    allowed = anything & ~required.T
+    possible = ~np.eye(len(required), dtype=bool) if pairs is None else pairs
+    allowed = possible & ~required.T
     if np.array_equal(allowed, constraints.allowed):
         return None
-    return Constraints(allowed, anything, constraints.required)
+    return Constraints(allowed, possible, constraints.required)
 
 
-Options = dict[tuple[int, int], list[tuple[float, int]]]
-
-
-@dataclass(frozen=True)
-class _Search:
-    constraints: Constraints
-    memory: Remembered
-    association: Floats
-    max_parents: int
-
-    def rounds(self, state: State, operators: Sequence[Operator]) -> State:
-        """All phases in turn, until a round ends where one began."""
-        seen: set[bytes] = set()
-        while (key := state.matrix.tobytes()) not in seen and len(seen) < MOST_ROUNDS:
-            seen.add(key)
-            for operator in operators:
-                state = self.phase(state, operator)
-        return state
-
-    def phase(self, state: State, operator: Operator) -> State:
-        """The best valid step of one kind, again and again until none improves."""
-        once = isinstance(operator, Turn)
-        options: Options = {}
-        done: set[tuple[int, int]] = set()
-        stale = pairs = operator.pairs(state, self.constraints)
-        while True:
-            self._weigh(state, operator, stale, options)
-            step = self._best(state, operator, options)
-            if step is None:
-                return state
-            old, (pair, state) = state, step
-            before, pairs = pairs, operator.pairs(state, self.constraints)
-            if once:
-                done.add(pair)
-                for x, y in done:
-                    pairs[x, y] = False
-            for gone in [at for at in options if not pairs[at]]:
-                del options[gone]
-            stale = pairs & (self._stale(old, state, operator) | ~before)
-
-    def _stale(self, old: State, new: State, operator: Operator) -> Bools:
-        """The pairs x, y whose options may differ: an edge of y changed, or one between two of
-        its neighbours, or between x and a neighbour; in turning, any edge of x as well."""
-        changed = (new.matrix != old.matrix) | (new.matrix != old.matrix).T
-        rejoined = (new.matrix | new.matrix.T) != (old.matrix | old.matrix.T)
-        lines = new.matrix & new.matrix.T
-        near: Bools = rejoined.astype(np.float32) @ lines.astype(np.float32) > 0
-        touched = changed.any(axis=0)
-        stale: Bools = near | touched | (near & lines).any(axis=0)
-        if isinstance(operator, Turn):
-            stale |= touched[:, None]
-        return stale
-
-    def _weigh(self, state: State, operator: Operator, stale: Bools, options: Options) -> None:
-        """What each clique of each stale pair is worth; all their questions are asked at once."""
-        found = steps(state, operator, stale, self.association, self.max_parents)
-        self.memory.learn(term for step in found for term in step[3:] if term is not None)
-        for x, y in np.argwhere(stale).tolist():
-            options.pop((x, y), None)
-        for x, y, clique, won, lost in found:
-            worth = (self.memory.gain(*won) if won else 0.0) - (
-                self.memory.gain(*lost) if lost else 0.0
-            )
-            if TINY < worth < np.inf:
-                options.setdefault((x, y), []).append((worth, clique))
-
-    def _best(
-        self, state: State, operator: Operator, options: Options
-    ) -> tuple[tuple[int, int], State] | None:
-        heap = [
-            (-worth, x, y, clique) for (x, y), found in options.items() for worth, clique in found
-        ]
-        heapq.heapify(heap)
-        while heap:
-            _, x, y, clique = heapq.heappop(heap)
-            if operator.is_valid(state, x, y, clique):
-                new = class_of(operator.result(state, x, y, clique), self.constraints)
-                if new is not None:
-                    return (x, y), new
-        return None
+def _rounds(state: State, weights: Weights, operators: Sequence[Operator]) -> State:
+    """All phases in turn, until a round ends where one began. A phase takes the best valid step
+    of one kind, again and again until none improves."""
+    kinds = [Options(weights, operator) for operator in operators]
+    seen: set[tuple[int, ...]] = set()
+    while (key := tuple(state.onward)) not in seen and len(seen) < MOST_ROUNDS:
+        seen.add(key)
+        for mine in kinds:
+            mine.begin()
+            while (new := mine.best(state)) is not None:
+                changed = differing(state, new)
+                for each in kinds:
+                    each.hear(state, new, changed)
+                state = new
+    return state

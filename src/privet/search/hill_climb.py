@@ -17,6 +17,7 @@ from privet.arrays import Bools, Floats
 from privet.graph.meek import cpdag, extension, meek, vstructures
 from privet.search.constraints import Constraints
 from privet.search.protocols import Gains
+from privet.search.states import bits_of, members
 
 # x, y and S, the members of S as the bits of one whole number.
 Question = tuple[int, int, int]
@@ -59,19 +60,6 @@ class Remembered:
             gain = self.gain(x, y, 0)
             out[x, y] = out[y, x] = gain if np.isfinite(gain) else 0.0
         return out
-
-
-def members(bits: int) -> list[int]:
-    out = []
-    while bits:
-        low = bits & -bits
-        out.append(low.bit_length() - 1)
-        bits ^= low
-    return out
-
-
-def bits_of(flags: Bools) -> int:
-    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
 
 
 def closed(A: Bools, constraints: Constraints) -> Bools | None:

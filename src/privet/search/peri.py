@@ -25,10 +25,11 @@ import numpy as np
 
 from privet.arrays import Bools, Floats
 from privet.graph.meek import cpdag
-from privet.search.classes import Delete, Insert, Operator, State, Step, class_of, steps
+from privet.search.classes import Bounds, Delete, Insert, Operator, Step, steps
 from privet.search.constraints import Constraints
 from privet.search.hill_climb import TINY
 from privet.search.regret import Objective, Party, overall
+from privet.search.states import State
 
 # Inserting and deleting are repeated until nothing improves. With noise, or some of the sites asked
 # at a time, one may undo what another did, so there is an end to it.
@@ -81,13 +82,13 @@ def peri(
     ``rng``, at least one) is asked. All hear which step was taken, so each keeps its own regret.
     ``noise(k)`` is added to the k numbers of each message, as the paper does.
     """
-    known = [_Site(site, noise=noise) for site in sites]
+    known, bounds = [_Site(site, noise=noise) for site in sites], Bounds.of(constraints)
     for site in known:
         itself = _Site(site.party)
-        _Server([itself], constraints, max_parents).walk()
+        _Server([itself], bounds, max_parents).walk()
         site.best = -itself.regret
     draw = np.random.default_rng(0) if rng is None else rng
-    server = _Server(known, constraints, max_parents, objective, share, draw)
+    server = _Server(known, bounds, max_parents, objective, share, draw)
     objectives = []
     for _ in range(ROUNDS[objective] if rounds is None else rounds):
         state, values = server.walk()
@@ -107,7 +108,7 @@ def peri(
 def alone(site: Party, constraints: Constraints, *, max_parents: int | None = None) -> Bools:
     """What one site finds by itself: GES by insertion and deletion, whose score may depend on the
     direction of an edge."""
-    return _Server([_Site(site)], constraints, max_parents).walk()[0].matrix
+    return _Server([_Site(site)], Bounds.of(constraints), max_parents).walk()[0].matrix
 
 
 def union(
@@ -148,7 +149,7 @@ class _Site:
 @dataclass
 class _Server:
     sites: list[_Site]
-    constraints: Constraints
+    bounds: Bounds
     max_parents: int | None
     objective: Objective = "worst"
     share: float = 1.0
@@ -160,7 +161,8 @@ class _Server:
         changes."""
         for site in self.sites:
             site.regret = site.best
-        state = State.of(cpdag(self.constraints.required & self.constraints.allowed))
+        known = self.bounds.constraints
+        state = State.of(cpdag(known.required & known.allowed))
         values: list[float] = []
         for _ in range(MOST_REPEATS):
             before = state
@@ -197,18 +199,24 @@ class _Server:
                 return None
             if deleted.get((y, x, clique), after[at]) > after[at]:
                 continue
-            new = class_of(operator.result(state, x, y, clique), self.constraints)
-            if new is not None:
+            new = operator.result(state, x, y, clique)
+            if new is not None and self.bounds.hold(new):
                 return found[at], new
         return None
 
     def _valid(self, state: State, operator: Operator) -> list[Step]:
         """All steps of one kind; a function of the class."""
-        size = len(self.constraints.allowed)
-        pairs, unranked = operator.pairs(state, self.constraints), np.zeros((size, size))
+        size = len(state.dag)
         most = size if self.max_parents is None else self.max_parents
-        found = steps(state, operator, pairs, unranked, most)
-        return [step for step in found if operator.is_valid(state, *step[:3])]
+        found = [
+            step
+            for y in range(size)
+            for step in steps(
+                state, operator, y, operator.sources(state, y, self.bounds), np.zeros(size), most
+            )
+        ]
+        valid = (step for step in found if not operator.barred(state, *step[:3]))
+        return sorted(valid, key=lambda step: step[:2])
 
     def _asked(self) -> list[_Site]:
         if self.share >= 1:

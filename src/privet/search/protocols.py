@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from privet.arrays import Floats, Indices
+from privet.arrays import Bools, Floats, Indices
 
 # For rows (x, y, *S): by how much the score grows if x becomes a further parent of y beside S;
 # the same if y becomes one of x. Infinite: the evidence cannot say. The margins of a judge are
 # such gains, and gains need not be differences of one score.
 Gains = Callable[[Indices], Floats]
+# The same by the row: for each y, each set S (a row) and flags of the x that are asked for, the
+# gains of all x; what was not asked for may be anything.
+GainRows = Callable[[Indices, Indices, Bools], Floats]
 # For a child and rows of parent sets: their scores, higher is better; -inf: not to be had.
 Locals = Callable[[int, Indices], Floats]
 

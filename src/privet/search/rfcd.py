@@ -17,8 +17,9 @@ import numpy as np
 
 from privet.arrays import Bools, Floats
 from privet.search.constraints import Constraints
-from privet.search.hill_climb import TINY, Question, bits_of, reachable
+from privet.search.hill_climb import TINY, Question, reachable
 from privet.search.regret import Party, overall
+from privet.search.states import bits_of
 
 BEAM = 5
 

@@ -1,7 +1,9 @@
 """GES: greedy search over equivalence classes, by local scores.
 
 On noisy evidence it stays within the edges that tests have found: the score that can be had
-there overrates large families (``scores/noisy_tables.py``, ``methods/basis.py``).
+there overrates large families (``scores/noisy_tables.py``, ``methods/basis.py``). Detours around
+these edges never led back in trials with replicas, so only the graph itself is worth one: what it
+asks for there tells of doubtful edges.
 """
 
 from __future__ import annotations
@@ -18,7 +20,16 @@ from privet.search.ges import ges
 
 def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Generator) -> Graph:
     gains, constraints = basis.climbing(schema, settings.max_order)
-    return closed(ges(gains, constraints, max_parents=settings.max_parents), schema)
+    found = ges(
+        gains,
+        constraints,
+        rows=basis.rows,
+        max_parents=settings.max_parents,
+        detours=constraints.possible if basis.noisy and basis.near is not None else None,
+    )
+    if basis.rows is not None:
+        basis.rows.settle()
+    return closed(found, schema)
 
 
 GES = Search(

@@ -1,0 +1,83 @@
+"""Gains by the row: what every column x adds to y beside P, for one y and one P.
+
+Inserting asks for whole rows, so a score that can find one at a stroke is asked so; any other is
+asked question by question, and none twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from privet.arrays import Bools, Floats
+from privet.search.hill_climb import HOPELESS, TINY, Remembered
+from privet.search.protocols import GainRows
+from privet.search.states import State, bits_of, flags_of, members
+
+# y, P and the x that are asked for, sets in bits.
+Row = tuple[int, int, int]
+# Minus a gain that is more than rounding, and its x.
+Gain = tuple[float, int]
+
+
+class Rows:
+    """Rows that are known, for each y by P: the x of which each tells, and their gains."""
+
+    def __init__(self, memory: Remembered, ask: GainRows | None, among: Bools) -> None:
+        self.memory, self._ask, self._size = memory, ask, len(among)
+        self._known: list[dict[int, tuple[int, list[Gain]]]] = [{} for _ in among]
+        self.pairs = memory.pairs(among) if ask is None else self._pairs(ask, among)
+        told = among | among.T
+        self._keep([(y, 0, bits_of(row)) for y, row in enumerate(told)], self.pairs, told)
+
+    def _pairs(self, ask: GainRows, among: Bools) -> Floats:
+        """The gains of pairs with nothing given; 0 for the others and where nothing is known."""
+        upper = np.triu(among | among.T)
+        answers = ask(np.arange(self._size), np.zeros((self._size, 0), dtype=np.intp), upper)
+        known = np.where(upper & np.isfinite(answers), answers, 0.0)
+        return np.asarray(known + known.T)
+
+    def learn(self, wanted: Iterable[Row]) -> None:
+        fresh: dict[int, list[Row]] = {}
+        for y, given, xs in wanted:
+            known = self._known[y].get(given)
+            if missing := xs if known is None else xs & ~known[0]:
+                fresh.setdefault(given.bit_count(), []).append((y, given, missing))
+        for width, asked in sorted(fresh.items()):
+            flags = flags_of([xs for _, _, xs in asked], self._size)
+            self._keep(asked, self._answers(width, asked, flags), flags)
+
+    def _answers(self, width: int, asked: list[Row], flags: Bools) -> Floats:
+        if self._ask is not None:
+            ys = np.array([y for y, _, _ in asked])
+            sets = np.array([members(given) for _, given, _ in asked], dtype=np.intp)
+            return np.maximum(self._ask(ys, sets.reshape(len(asked), width), flags), HOPELESS)
+        self.memory.learn((x, y, given) for y, given, xs in asked for x in members(xs))
+        answers = np.zeros(flags.shape)
+        for answer, (y, given, xs) in zip(answers, asked, strict=True):
+            for x in members(xs):
+                answer[x] = self.memory.gain(x, y, given)
+        return answers
+
+    def _keep(self, asked: list[Row], answers: Floats, flags: Bools) -> None:
+        gains = []
+        for y, given, xs in asked:
+            told, found = self._known[y].get(given, (0, []))
+            self._known[y][given] = told | xs, found
+            gains.append(found)
+        at, columns = np.nonzero(flags & (answers > TINY) & (answers < np.inf))
+        parts = at.tolist(), (-answers[at, columns]).tolist(), columns.tolist()
+        for row, value, x in zip(*parts, strict=True):
+            gains[row].append((value, x))
+
+    def gains(self, y: int, given: int) -> list[Gain]:
+        """Those that are more than rounding, of all that was asked for."""
+        return self._known[y][given][1]
+
+    def forget(self, state: State, y: int) -> None:
+        """What no step to y can ask for in this state."""
+        known, parents = self._known[y], state.parents[y]
+        most = parents | state.lines[y]
+        for given in [one for one in known if one and (parents & ~one or one & ~most)]:
+            del known[given]
