@@ -20,8 +20,16 @@ from privet.graph.meek import apply_knowledge, cpdag, extension, is_acyclic
 from privet.search import colliders
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
-from privet.search.pc import arrows, skeleton
-from privet.search.skeleton import Skeleton, complete, prune, separated
+from privet.search.pc import arrows, collider_weights, log_odds, skeleton
+from privet.search.questions import distinct
+from privet.search.skeleton import (
+    Skeleton,
+    candidates,
+    complete,
+    prune,
+    separated,
+    strongest,
+)
 from tests.helpers.cpdags import is_valid_cpdag
 from tests.helpers.separation import Separation
 
@@ -372,24 +380,145 @@ def test_a_required_edge_is_not_even_asked_about() -> None:
 
 
 def test_kept_gains_are_those_that_would_be_computed_anew() -> None:
-    """The climb recomputes only the gains near a turn; at its end all must be right, and none
-    that may be had is left."""
+    """After every turn: value, gains and ranking as if the colliders were counted from scratch;
+    at the end of a climb no turn that may be had is left."""
     rng = np.random.default_rng(5)
-    for _ in range(40):
+    turns = 0
+    for _ in range(30):
         size = int(rng.integers(3, 15))
         joined = np.triu(rng.random((size, size)) < 0.35, 1)
         joined |= joined.T
         triples = unshielded(joined)
         weights = rng.normal(size=len(triples))
-        state = colliders._Orientation.over(joined, triples, weights, np.ones_like(joined))
-        state.start(rng)
+        state = Checked(joined, triples, weights, np.ones_like(joined))
+        state.told = triples, weights
+        state.start(rng.permutation(size).tolist())
+        assert_as_counted(state, triples, weights)
         state.climb()
-        arrows = [state._arrow(at) for at in range(len(state.edges))]
-        anew = [state._gain(*arrow) for arrow in arrows]
-        assert not state._best_turn()
-        assert state.gains == pytest.approx(anew, abs=1e-9)
-        assert state.value == pytest.approx(sum(map(state._node, range(size))), abs=1e-9)
-        assert all(
-            gain < 1e-9 or not state._can_turn(*arrow)
-            for gain, arrow in zip(anew, arrows, strict=True)
+        turns += state.turns
+        assert not any(
+            gain > 0 and state._can_turn(arrow)
+            for gain, arrow in zip(state.gains, state.arrows, strict=True)
         )
+    assert turns > 100
+
+
+class Checked(colliders.Orientation):
+    """Counted anew after every turn."""
+
+    told: tuple[NDArray[np.intp], NDArray[np.float64]]
+    turns = 0
+
+    def _turn(self, arrow: int) -> None:
+        super()._turn(arrow)
+        self.turns += 1
+        assert_as_counted(self, *self.told)
+
+
+def assert_as_counted(
+    state: colliders.Orientation, triples: NDArray[np.intp], weights: NDArray[np.float64]
+) -> None:
+    grains = np.rint(weights * colliders.GRAIN).astype(int)
+
+    def value(arrows: list[int]) -> int:
+        drawn = {(state.tails[s], state.heads[s]) for s in arrows}
+        rows = zip(triples.tolist(), grains.tolist(), strict=True)
+        return sum(w for (i, k, j), w in rows if {(i, k), (j, k)} <= drawn)
+
+    def turned(at: int) -> list[int]:
+        return [s ^ 1 if s >> 1 == at else s for s in state.arrows]
+
+    now = value(state.arrows)
+    anew = [value(turned(at)) - now for at in range(len(state.arrows))]
+    assert (state.value, state.gains) == (now, anew)
+    edges = len(anew)
+    assert state.ranking == sorted(at - gain * edges for at, gain in enumerate(anew) if gain > 0)
+    for s in state.arrows:
+        assert state.parents[state.heads[s]] >> state.tails[s] & 1
+
+
+def test_a_tie_is_a_tie_whatever_was_added_first() -> None:
+    """0.1 + 0.2 - 0.3 is not 0 in floating point; in grains it is."""
+    star = np.zeros((5, 5), dtype=bool)
+    star[4, :4] = star[:4, 4] = True
+    triples = unshielded(star)
+    assert triples.tolist() == [[i, 4, j] for i, j in combinations(range(4), 2)]
+    weights = np.array([0.1, 0.2, -0.3, 0.0, 0.0, 0.0])  # all of 0 with another
+    state = colliders.Orientation(star, triples, weights, np.ones_like(star))
+    state.start([0, 1, 2, 3, 4])
+    assert state.gains == [0, *state.gains[1:]] and state.value == 0
+
+
+def test_the_search_ends_at_once_where_all_wanted_colliders_stand() -> None:
+    """The bound is reached by the first start; permutations are drawn all the same, so that what
+    is drawn next does not depend on it."""
+    joined = np.zeros((3, 3), dtype=bool)
+    joined[[0, 1, 1, 2], [1, 0, 2, 1]] = True
+    first, second = rng_of(1), rng_of(1)
+    triples, free = unshielded(joined), np.ones_like(joined)
+    turned = orient(joined, triples, np.array([1.0]), allowed=free, rng=first, restarts=7)
+    assert turned.tolist() == [[False, True, False], [False] * 3, [False, True, False]]
+    for _ in range(7):
+        second.permutation(3)
+    assert first.random() == second.random()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_triples_are_those_that_a_loop_finds(seed: int) -> None:
+    rng = rng_of(seed)
+    joined = np.triu(rng.random((9, 9)) < 0.4, 1)
+    joined |= joined.T
+    expected = [
+        [i, k, j]
+        for k in range(9)
+        for i, j in combinations(np.flatnonzero(joined[k]).tolist(), 2)
+        if not joined[i, j]
+    ]
+    assert unshielded(joined).tolist() == expected
+    assert unshielded(np.zeros((3, 3), dtype=bool)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("order", range(5))
+@pytest.mark.parametrize("widest", [None, 4])
+def test_questions_by_index_are_those_of_combinations(order: int, widest: int | None) -> None:
+    rng = rng_of(order)
+    for density in (0.2, 0.5, 0.9):
+        joined = np.triu(rng.random((11, 11)) < density, 1)
+        joined |= joined.T
+        required, strength = np.zeros_like(joined), rng.random((11, 11))
+        required[0] = required[:, 0] = True
+        near = [strongest(joined[x], strength[x], widest) for x in range(11)]
+        expected = []
+        for x, y in np.argwhere(np.triu(joined & ~required)).tolist():
+            pools = ([z for z in near[end] if z not in (x, y)] for end in (x, y))
+            sets = {given for pool in pools for given in combinations(pool, order)}
+            expected += [[x, y, *given] for given in sorted(sets)]
+        asked = candidates(joined, order, strength, required, widest)
+        assert asked.shape == (len(expected), order + 2) and asked.tolist() == expected
+
+
+def test_rows_are_numbered_in_their_order_even_where_numbers_would_overflow() -> None:
+    rng = rng_of(3)
+    rows = rng.integers(0, 1000, size=(300, 10))
+    rows[100:200] = rows[:100]
+    different, place = distinct(rows, 1000)
+    assert different.tolist() == sorted({tuple(row): list(row) for row in rows.tolist()}.values())
+    assert np.array_equal(different[place], rows)
+
+
+def test_collider_questions_ask_with_the_middle_and_without() -> None:
+    """0 - 1 - 2 with 3 beside 0: each side takes the best of nothing and 3."""
+    joined = np.zeros((4, 4), dtype=bool)
+    for x, y in ((0, 1), (1, 2), (0, 3)):
+        joined[x, y] = joined[y, x] = True
+    answers = {(0, 2): 5.0, (0, 2, 3): 1.0, (0, 2, 1): 4.0, (0, 2, 1, 3): 9.0}
+    heard = []
+
+    def margins(questions: NDArray[np.intp]) -> Any:
+        rows = [tuple(row) for row in questions.tolist()]
+        heard.extend(rows)
+        return np.array([answers[row] for row in rows])
+
+    (weight,) = collider_weights(margins, joined, np.array([[0, 1, 2]]))
+    assert weight == 3.0 + log_odds(np.array([3.0]))
+    assert sorted(heard) == sorted(answers)

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from scipy.special import betaincinv
@@ -81,6 +82,22 @@ class MomentEvidence:
             scales=np.array(query.reaches),
         )
 
+    @cached_property
+    def correlations(self) -> Floats:
+        """The covariance of columns scaled to variance 1."""
+        return self.covariance / self._variances
+
+    @cached_property
+    def scaled_metric(self) -> Floats:
+        """The metric of the columns so scaled."""
+        return self.metric / self._variances
+
+    @property
+    def _variances(self) -> Floats:
+        """Of each entry, what brings it to the scale on which columns have variance 1."""
+        deviations = np.sqrt(np.maximum(np.einsum("...ii->...i", self.covariance), 1e-300))
+        return np.asarray(deviations[..., :, None] * deviations[..., None, :])
+
     def natural(self) -> Floats:
         """The covariance in the columns' own units, as a whole scaled to a mean variance of 1
         (directions do not tell more)."""
@@ -138,15 +155,25 @@ def _offset(release: Release) -> Floats:
 
 def shape(release: Release) -> tuple[Floats, float]:
     """Covariance of the rows, mean eigenvalue near 1, in the coordinates of v, and its noise s²."""
-    values, vectors = np.linalg.eigh(centred(release)[0])
-    p = len(values)
+    covariance = centred(release)[0]
+    p = len(covariance)
     query = release.asked(Moments)
+    if query.radius != DIRECTION:
+        return _without_small(covariance / max(float(np.trace(covariance)) / p, 1e-9)), 0.0
+    values, vectors = np.linalg.eigh(covariance)
     mean = query.room**2 / p
     noise = release.variance / (PAIR * row_count(release) * mean) ** 2
-    if query.radius != DIRECTION:
-        mean = max(float(values.mean()), 1e-9)
-        return vectors * _floored(values / mean, 0.0) @ vectors.T, 0.0
     return vectors * _of_rows(values / mean, noise) @ vectors.T, noise * _noise_left(p, noise)
+
+
+def _without_small(covariance: Floats) -> Floats:
+    """The same, its eigenvalues raised where they are next to nothing."""
+    try:
+        np.linalg.cholesky(covariance - _least(covariance, 0.0) * np.eye(len(covariance)))
+        return covariance
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(covariance)
+        return np.asarray(vectors * _floored(values, 0.0) @ vectors.T)
 
 
 def _of_rows(values: Floats, noise: float) -> Floats:
@@ -242,7 +269,7 @@ def _excess(release: Release) -> Floats:
     query = release.asked(Moments)
     back = np.linalg.inv(linear_map(query))
     covariance, mean = centred(release)
-    variance = np.einsum("ij,jk,ik->i", back, covariance, back)
+    variance = ((back @ covariance) * back).sum(axis=1)
     doubt = np.sqrt(2) * _deviation(release) / row_count(release) * (back**2).sum(axis=1)
     off_centre = (back @ mean) ** 2 / OFF_CENTRE
     off_centre *= query.radius == DIRECTION  # whole rows lose nothing
@@ -303,8 +330,12 @@ def repaired(covariance: Floats, metric: Floats, noise: float) -> Floats:
 
 def _floored(values: Floats, noise: float) -> Floats:
     """Eigenvalues with mean near 1, those raised that noise may have pulled down to nothing."""
-    least = min(SMALLEST, float(np.sqrt(noise * values.shape[-1]))) + 1e-9
-    return np.maximum(values, least)
+    return np.maximum(values, _least(values, noise))
+
+
+def _least(values: Floats, noise: float) -> float:
+    """Of the eigenvalues that noise leaves, as many as there are of these."""
+    return min(SMALLEST, float(np.sqrt(noise * values.shape[-1]))) + 1e-9
 
 
 def _symmetric(count: int, size: int, rng: np.random.Generator) -> Floats:

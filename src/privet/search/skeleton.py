@@ -17,15 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
+from privet.search.questions import beside, beside_some
 
 Ask = Callable[[Indices], Floats]
 # What separated x < y.
 Separators = dict[tuple[int, int], tuple[int, ...]]
+
+FEW = 1024  # explanations that are looked at before those of edges that are gone are left out
 
 
 @dataclass(frozen=True)
@@ -67,20 +69,43 @@ def separated(
     if there is none."""
     if not len(questions):
         return start
-    margins = ask(questions)
-    found = np.flatnonzero(margins < 0)
-    ranked = found[_credible_first(questions[found], margins[found], strength)]
-    neighbours = _bitsets(start.adjacent)
+    return explained(start, questions, ask(questions), strength, circles)
+
+
+def explained(
+    start: Skeleton, questions: Indices, margins: Floats, strength: Floats, circles: bool = False
+) -> Skeleton:
+    """The same, with the answers to these questions."""
+    found = np.flatnonzero((margins < 0) & start.adjacent[questions[:, 0], questions[:, 1]])
+    if not len(found):
+        return start
+    ranked = questions[found[_credible_first(questions[found], margins[found], strength)]]
+    if ranked.shape[1] == 2:
+        return _apart(start, ranked)
     adjacent, separators = start.adjacent.copy(), dict(start.separators)
-    for x, y, *given in questions[ranked].tolist():
-        if not adjacent[x, y] or (not circles and _circular(separators, x, y, given)):
-            continue
-        if _on_paths(neighbours, x, y, given):
-            adjacent[x, y] = adjacent[y, x] = False
-            neighbours[x] &= ~(1 << y)
-            neighbours[y] &= ~(1 << x)
-            separators[x, y] = tuple(given)
+    neighbours = bitsets(adjacent)
+    while len(ranked):
+        few = max(FEW, len(ranked) // 8)
+        for x, y, *given in ranked[:few].tolist():
+            if not neighbours[x] >> y & 1:
+                continue
+            if not circles and _circular(separators, x, y, given):
+                continue
+            if _on_paths(neighbours, x, y, given):
+                adjacent[x, y] = adjacent[y, x] = False
+                neighbours[x] ^= 1 << y
+                neighbours[y] ^= 1 << x
+                separators[x, y] = tuple(given)
+        ranked = ranked[few:]
+        ranked = ranked[adjacent[ranked[:, 0], ranked[:, 1]]]
     return Skeleton(adjacent, separators) if len(separators) > len(start.separators) else start
+
+
+def _apart(start: Skeleton, pairs: Indices) -> Skeleton:
+    """Without the edges between these pairs, which nothing need explain."""
+    adjacent, (x, y) = start.adjacent.copy(), pairs.T
+    adjacent[x, y] = adjacent[y, x] = False
+    return Skeleton(adjacent, start.separators | dict.fromkeys(map(tuple, pairs.tolist()), ()))
 
 
 def candidates(
@@ -90,12 +115,15 @@ def candidates(
     pairs = np.argwhere(np.triu(adjacent & ~required))
     if order == 0:
         return pairs
-    questions: list[tuple[int, ...]] = []
-    near = [strongest(adjacent[x], strength[x], widest) for x in range(len(adjacent))]
-    for x, y in pairs.tolist():
-        sides = (combinations([z for z in near[end] if z not in (x, y)], order) for end in (x, y))
-        questions += [(x, y, *given) for given in sorted({*next(sides), *next(sides)})]
-    return np.array(questions, dtype=np.intp).reshape(-1, order + 2)
+    near = adjacent.copy()
+    if widest is not None:
+        for x in np.flatnonzero(adjacent.sum(axis=1) > widest).tolist():
+            near[x] = False
+            near[x, strongest(adjacent[x], strength[x], widest)] = True
+    if order > 1:
+        return beside_some(near, pairs, order)
+    at, z = beside(near, pairs)
+    return np.concatenate([pairs[at], z[:, None]], axis=1)
 
 
 def strongest(adjacent: Bools, strength: Floats, widest: int | None) -> list[int]:
@@ -114,16 +142,16 @@ def _credible_first(questions: Indices, margins: Floats, strength: Floats) -> In
     return np.lexsort((margins, weakness))
 
 
-def _bitsets(adjacent: Bools) -> list[int]:
-    return [sum(1 << int(j) for j in np.flatnonzero(row)) for row in adjacent]
+def bitsets(adjacent: Bools) -> list[int]:
+    """Each row as one whole number, bit j for column j."""
+    packed = np.packbits(adjacent, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in packed]
 
 
 def _on_paths(neighbours: list[int], x: int, y: int, given: Iterable[int]) -> bool:
     """Whether each z can be reached from x without y and from y without x (edge x-y aside)."""
     wanted = sum(1 << z for z in given)
-    return not wanted or (
-        not wanted & ~_reachable(neighbours, x, y) and not wanted & ~_reachable(neighbours, y, x)
-    )
+    return _reaches(neighbours, x, y, wanted) and _reaches(neighbours, y, x, wanted)
 
 
 def _circular(separators: Separators, x: int, y: int, given: list[int]) -> bool:
@@ -135,13 +163,14 @@ def _circular(separators: Separators, x: int, y: int, given: list[int]) -> bool:
     )
 
 
-def _reachable(neighbours: list[int], start: int, without: int) -> int:
-    seen = fresh = 1 << start
-    barred = 1 << without
-    while fresh:
+def _reaches(neighbours: list[int], start: int, without: int, wanted: int) -> bool:
+    """Whether all that is wanted can be reached; the walk ends when all of it was seen."""
+    fresh = neighbours[start] & ~(1 << without)
+    seen = fresh | 1 << start | 1 << without
+    while wanted & ~seen:
+        if not fresh:
+            return False
         low = fresh & -fresh
-        fresh ^= low
-        new = neighbours[low.bit_length() - 1] & ~seen & ~barred
-        seen |= new
-        fresh |= new
-    return seen
+        new = neighbours[low.bit_length() - 1] & ~seen
+        fresh, seen = fresh ^ low | new, seen | new
+    return True
