@@ -109,10 +109,13 @@ class MomentEvidence:
         """A stack of evidence that might have been measured instead: fresh sampling noise and
         fresh privacy noise on top of what was measured. Costs nothing."""
         p = len(self.names)
-        own, metric = np.linalg.cholesky(self.covariance), np.linalg.cholesky(self.metric)
-        sampling = own @ _symmetric(count, p, rng) @ own.T * np.sqrt(self.spread / self.rows)
-        privacy = metric @ _symmetric(count, p, rng) @ metric.T * np.sqrt(self.noise)
-        moved = self.covariance + sampling + privacy
+        own = np.linalg.cholesky(self.covariance)
+        moved = own @ _symmetric(count, p, rng) @ own.T
+        moved *= np.sqrt(self.spread / self.rows)
+        moved += self.covariance
+        if self.noise:
+            metric = np.linalg.cholesky(self.metric)
+            moved += metric @ _symmetric(count, p, rng) @ metric.T * np.sqrt(self.noise)
         return replace(self, covariance=repaired(moved, self.metric, self.noise))
 
 
@@ -159,21 +162,12 @@ def shape(release: Release) -> tuple[Floats, float]:
     p = len(covariance)
     query = release.asked(Moments)
     if query.radius != DIRECTION:
-        return _without_small(covariance / max(float(np.trace(covariance)) / p, 1e-9)), 0.0
+        mean = max(float(np.trace(covariance)) / p, 1e-9)
+        return repaired(covariance / mean, np.eye(p), 0.0), 0.0
     values, vectors = np.linalg.eigh(covariance)
     mean = query.room**2 / p
     noise = release.variance / (PAIR * row_count(release) * mean) ** 2
     return vectors * _of_rows(values / mean, noise) @ vectors.T, noise * _noise_left(p, noise)
-
-
-def _without_small(covariance: Floats) -> Floats:
-    """The same, its eigenvalues raised where they are next to nothing."""
-    try:
-        np.linalg.cholesky(covariance - _least(covariance, 0.0) * np.eye(len(covariance)))
-        return covariance
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(covariance)
-        return np.asarray(vectors * _floored(values, 0.0) @ vectors.T)
 
 
 def _of_rows(values: Floats, noise: float) -> Floats:
@@ -295,7 +289,10 @@ def linear_map(query: Moments) -> Floats:
 def row_count(release: Release) -> float:
     """Number of rows: the sum of all v_i², as directions have one length; else that of the
     constant alone."""
-    query, squares = release.asked(Moments), np.diag(_sums(release))
+    query = release.asked(Moments)
+    size = len(query.columns) + 1
+    at = np.arange(size)
+    squares = release.values[at * size - at * (at - 1) // 2] / SQUARE
     if query.radius == DIRECTION:
         count = squares.sum() / (query.constant**2 + query.room**2)
     else:
@@ -321,7 +318,11 @@ def _sums(release: Release) -> Floats:
 
 def repaired(covariance: Floats, metric: Floats, noise: float) -> Floats:
     """The nearest covariance, in the metric, whose eigenvalues there are not too small."""
-    half = np.linalg.cholesky(metric)
+    try:  # mostly none is, where there is no noise
+        np.linalg.cholesky(covariance - _least(covariance, noise) * metric)
+        return covariance
+    except np.linalg.LinAlgError:
+        half = np.linalg.cholesky(metric)
     inverse = np.linalg.inv(half)
     values, vectors = np.linalg.eigh(inverse @ covariance @ inverse.T)
     side = half @ vectors

@@ -138,9 +138,9 @@ def _repeated(
 
 def closed(arrows: Bools, schema: Schema) -> Graph:
     """The CPDAG with the arrows that knowledge adds; refused if it breaks knowledge."""
-    return Graph.from_matrix(
-        schema.names, apply_knowledge(arrows, schema.names, schema.knowledge), "cpdag"
-    )
+    if schema.knowledge != Knowledge():
+        arrows = apply_knowledge(arrows, schema.names, schema.knowledge)
+    return Graph.from_matrix(schema.names, arrows, "cpdag")
 
 
 def marked(graph: Graph, knowledge: Knowledge) -> Graph:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from math import exp, log
 from operator import lt
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ Cuts = tuple[
 ]  # of each column, the places of its cuts: 1 to FINE - 1
 
 
+@lru_cache(maxsize=512)  # asked for again whenever a column is made from another
 def equal_width(low: float, high: float, bins: int, scale: str = "linear") -> tuple[float, ...]:
     """The inner edges of `bins` bins of equal width, on a scale where they are that."""
     if scale == "log":
@@ -45,6 +47,8 @@ def fine_cuts(names: Iterable[str]) -> Cuts:
 
 def cut(schema: Schema, cuts: Cuts) -> Schema:
     """The same table with some free columns cut elsewhere."""
+    if not cuts:
+        return schema
     places = dict(cuts)
     columns = (
         _cut(column, places[column.name]) if column.name in places else column

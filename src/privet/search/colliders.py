@@ -10,6 +10,7 @@ the result is always the CPDAG of a DAG, and one weak triple cannot turn a dozen
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
 from math import inf
 
 import numpy as np
@@ -49,8 +50,7 @@ def orient(
     orders = [rng.permutation(len(adjacent)) for _ in range(restarts if len(triples) else 1)]
     state = Orientation(adjacent, triples, weights, allowed)
     best, most = state.parents, -inf
-    for order in orders:
-        state.start(order.tolist())
+    for _ in state.starts(orders):
         state.climb()
         if state.value > most:
             best, most = list(state.parents), state.value
@@ -98,28 +98,39 @@ class Orientation:
         self.ranking: list[int] = []
         self.value = 0
 
-    def start(self, order: list[int]) -> None:
-        """This order of the columns, but each cause that is settled comes first."""
-        seen, place = 0, [0] * len(order)
-        waiting = list(order)
-        for at in range(len(order)):
+    def starts(self, orders: Sequence[Indices]) -> Iterator[None]:
+        """Each of these orders of the columns in turn, but causes that are settled come first."""
+        places = np.argsort([self._settled(order.tolist()) for order in orders], axis=1)
+        drawn = places[:, self.ends[0]] < places[:, self.ends[1]]
+        (s, t), grains = self.triples
+        pull, rows = np.zeros(drawn.shape, dtype=np.int64), drawn.shape[1] * np.arange(len(drawn))
+        for own, other in ((s, t), (t, s)):
+            at = (rows[:, None] + own).ravel()
+            np.add.at(pull.reshape(-1), at, (grains * drawn[:, other]).ravel())
+        values = (grains * (drawn[:, s] & drawn[:, t])).sum(axis=1).tolist()
+        edges = np.arange(len(self.tails) // 2)
+        for place, ahead, now, value in zip(places, drawn, pull, values, strict=True):
+            arrows = 2 * edges + ~ahead[::2]
+            gains = now[arrows ^ 1] - now[arrows]
+            self.arrows, self.gains, self.value = arrows.tolist(), gains.tolist(), value
+            self.ranking = np.sort((edges - gains * len(edges))[gains > 0]).tolist()
+            seen = 0
+            for column in np.argsort(place).tolist():
+                self.parents[column] = self.joined[column] & seen
+                seen |= 1 << column
+            yield
+
+    def _settled(self, order: list[int]) -> list[int]:
+        """The same order, but for what knowledge puts first."""
+        if not any(self.first):
+            return order
+        seen, waiting, out = 0, list(order), []
+        while waiting:
             ready = next((i for i in waiting if not self.first[i] & ~seen), waiting[0])
             waiting.remove(ready)
-            place[ready] = at
-            self.parents[ready] = self.joined[ready] & seen
+            out.append(ready)
             seen |= 1 << ready
-        tails, heads = (np.array(place)[end] for end in self.ends)
-        drawn = tails < heads
-        slots, grains = self.triples
-        pull = np.zeros(len(drawn), dtype=np.int64)
-        for own, other in (slots, slots[::-1]):
-            np.add.at(pull, own, grains * drawn[other])
-        self.value = int(grains[drawn[slots].all(axis=0)].sum())
-        arrows = np.flatnonzero(drawn)
-        gains = pull[arrows ^ 1] - pull[arrows]
-        self.arrows, self.gains = arrows.tolist(), gains.tolist()
-        edges = np.arange(len(arrows))
-        self.ranking = np.sort((edges - gains * len(edges))[gains > 0]).tolist()
+        return out
 
     def climb(self) -> None:
         while self._best_turn() or self._best_collider():

@@ -27,7 +27,7 @@ BINS = 32  # of a locating histogram: fewer blur wide bounds, more drown in nois
 FINE = 1 << 20  # steps of a column on either side of its centre, and the largest weight
 NORM = 1 << 14  # of a row's vector, so that sums over 2e9 rows stay within 64 bits
 PAIR, SQUARE = 17, 12  # weights of v_i v_j and v_i^2: 2 * 12**2 <= 17**2, and nearly equal
-STEP = 1 << 16  # numbers at a time: they stay in the cache
+STEP, FEWEST = 1 << 16, 1 << 9  # numbers, and at least so many rows, at a time: for the cache
 MOST_COLUMNS = 4096  # FINE * FINE * columns stays below 2**53
 
 
@@ -146,16 +146,16 @@ class Moments(Query):
         return narrowed((widened(total, schema) * weights)[np.triu_indices(size)])
 
     def _add(self, total: Integers, block: Floats) -> None:
-        step = max(1, STEP // len(self.columns))
+        step = max(FEWEST, STEP // len(self.columns))
         for start in range(0, len(block), step):
             v = self.vectors(block[start : start + step])
             total += (v @ v.T).astype(np.int64).ravel()  # sums below 2**45: exact
 
     def vectors(self, block: Floats) -> Floats:
         """The vectors v of some rows, as columns; whole numbers kept as floats."""
-        x = np.ascontiguousarray(block.T)
         with np.errstate(over="ignore", invalid="ignore"):  # no warning may depend on a row
-            share = (x - self._column(self.centres)) / self._column(self.reaches)
+            share = np.ascontiguousarray(block.T - self._column(self.centres))
+            share /= self._column(self.reaches)
         u = _within(share, -1.0, 1.0)
         u *= FINE
         z = self._mapped(np.rint(u, out=u))
@@ -170,14 +170,17 @@ class Moments(Query):
 
     def _mapped(self, u: Floats) -> Floats:
         """The transform of u: whole numbers below 2**53, so exact in either way."""
-        scales = np.diagonal(self._transform)
-        if np.count_nonzero(self._transform) == np.count_nonzero(scales):
-            return scales[:, None] * u
+        if self._only_scales:
+            return np.diagonal(self._transform)[:, None] * u
         return self._transform @ u
 
     @cached_property
     def _transform(self) -> Floats:
         return np.array(self.transform, dtype=np.float64)
+
+    @cached_property
+    def _only_scales(self) -> bool:
+        return not np.count_nonzero(self._transform - np.diag(np.diagonal(self._transform)))
 
     @staticmethod
     def _column(numbers: tuple[float, ...]) -> Floats:
