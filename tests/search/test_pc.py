@@ -463,6 +463,13 @@ def test_the_search_ends_at_once_where_all_wanted_colliders_stand() -> None:
     assert first.random() == second.random()
 
 
+def test_the_class_of_a_dag_on_bits_is_the_one_that_meeks_rules_give() -> None:
+    rng = rng_of(9)
+    for dag in [*DAGS4, *(random_dag(rng, int(rng.integers(5, 30)), 3.0) for _ in range(150))]:
+        parents = [sum(1 << i for i in np.flatnonzero(column).tolist()) for column in dag.T]
+        assert np.array_equal(colliders.class_of(parents), cpdag(dag))
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_triples_are_those_that_a_loop_finds(seed: int) -> None:
     rng = rng_of(seed)

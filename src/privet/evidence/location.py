@@ -56,7 +56,7 @@ def _laws(counts: Floats, variance: float) -> Floats:
     fit /= variance + MISFIT * rows
     fit -= fit.max(axis=1, keepdims=True)
     kept = np.flatnonzero(fit.max(axis=0) > WORST)
-    posterior = np.zeros_like(fit)
+    posterior: Floats = np.zeros(fit.shape)
     posterior[:, kept] = _posterior(np.exp(fit[:, kept]), kept)
     return posterior
 
@@ -66,8 +66,11 @@ def _posterior(likelihood: Floats, laws: Indices) -> Floats:
     all columns (empirical Bayes, by expectation maximisation), starting from even ones."""
     deviation, centre = np.divmod(laws, CENTRES)
     deviations, centres = np.full(DEVIATIONS, 1 / DEVIATIONS), np.full(CENTRES, 1 / CENTRES)
+    prior = np.zeros(len(laws))
     for _ in range(ROUNDS):
-        prior = deviations[deviation] * centres[centre]
+        before, prior = prior, deviations[deviation] * centres[centre]
+        if np.array_equal(prior, before):
+            break
         weights = 1 / (likelihood @ prior)  # that bring each column to a sum of 1
         seen = (weights @ likelihood) * prior
         deviations = _share(seen, deviation, DEVIATIONS)

@@ -45,6 +45,8 @@ class Constraints:
         Each edge with one allowed direction is an arrow. Forbidden arrows may leave a circle as
         the only choice where all its edges were found; then its weakest edge was found wrongly.
         """
+        if np.array_equal(self.allowed, self.allowed.T):
+            return found
         adjacent = found.adjacent.copy()
         while True:
             settled = adjacent & self.allowed & ~self.allowed.T
