@@ -349,6 +349,18 @@ def obeys(found: Matrix, names: list[str], knowledge: Knowledge) -> bool:
     )
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_constraints_are_what_knowledge_says_of_each_arrow(seed: int) -> None:
+    names = [f"c{i}" for i in range(7)]
+    known = any_knowledge(names, rng_of(400 + seed))
+    may = np.array([[a != b and known.may(a, b) for b in names] for a in names])
+    must = np.array([[known.must(a, b) for b in names] for a in names])
+    found = Constraints.of(names, known)
+    assert np.array_equal(found.allowed, may)
+    assert np.array_equal(found.possible, may | may.T)
+    assert np.array_equal(found.required, must | must.T)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_wrong_knowledge_is_obeyed_and_never_an_error(seed: int) -> None:
     rng = rng_of(300 + seed)
