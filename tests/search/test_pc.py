@@ -18,6 +18,7 @@ from privet.errors import KnowledgeError
 from privet.graph.knowledge import Knowledge
 from privet.graph.meek import apply_knowledge, cpdag, extension, is_acyclic
 from privet.search import colliders
+from privet.search import skeleton as search
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
 from privet.search.pc import arrows, collider_weights, log_odds, skeleton
@@ -499,7 +500,9 @@ def test_triples_are_those_that_a_loop_finds(seed: int) -> None:
 
 @pytest.mark.parametrize("order", range(5))
 @pytest.mark.parametrize("widest", [None, 4])
-def test_questions_by_index_are_those_of_combinations(order: int, widest: int | None) -> None:
+def test_questions_by_index_are_those_of_combinations(
+    order: int, widest: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = rng_of(order)
     for density in (0.2, 0.5, 0.9):
         joined = np.triu(rng.random((11, 11)) < density, 1)
@@ -514,6 +517,12 @@ def test_questions_by_index_are_those_of_combinations(order: int, widest: int | 
             expected += [[x, y, *given] for given in sorted(sets)]
         asked = candidates(joined, order, strength, required, widest)
         assert asked.shape == (len(expected), order + 2) and asked.tolist() == expected
+        monkeypatch.setattr(search, "MOST_QUESTIONS", 20)
+        parts = list(search.batches(joined, order, strength, required, widest))
+        assert [row for part in parts for row in part.tolist()] == expected
+        most = max(len(list(combinations(range(11), order))), 1)
+        assert all(0 < len(part) <= 20 + 2 * most for part in parts)
+        monkeypatch.undo()
 
 
 def test_rows_are_numbered_in_their_order_even_where_numbers_would_overflow() -> None:

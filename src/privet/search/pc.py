@@ -15,7 +15,7 @@ from privet.arrays import Bools, Floats, Indices
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
 from privet.search.protocols import Judge
-from privet.search.questions import beside, distinct
+from privet.search.questions import beside_one, distinct
 from privet.search.skeleton import Ask, Skeleton, complete, prune
 
 # Separators of two and more are formed from this many of the strongest neighbours.
@@ -78,7 +78,7 @@ def collider_questions(adjacent: Bools, triples: Indices) -> list[Asked]:
     """What is asked about triples: i and j given nothing, k, and a neighbour of i or j beside."""
     size, k = len(adjacent), triples[:, 1]
     every, ends = np.arange(len(triples)), triples[:, [0, 2]]
-    at, z = beside(adjacent, ends)
+    at, z = beside_one(adjacent, ends)
     at, z = (each[z != k[at]] for each in (at, z))
     both = np.sort(np.stack([k[at], z], axis=1), axis=1)
     asked = [

@@ -13,7 +13,17 @@ LARGEST = 1 << 62  # of the numbers of rows
 CELLS = 1 << 22  # of a matrix (pairs x columns) at a time, so that memory stays bounded
 
 
-def beside(near: Bools, pairs: Indices) -> tuple[Indices, Indices]:
+def beside(near: Bools, pairs: Indices, order: int) -> Indices:
+    """Rows (x, y, *Z), in order: Z so many neighbours of x, or so many of y."""
+    if order == 0:
+        return pairs
+    if order > 1:
+        return _beside_some(near, pairs, order)
+    at, z = beside_one(near, pairs)
+    return np.concatenate([pairs[at], z[:, None]], axis=1)
+
+
+def beside_one(near: Bools, pairs: Indices) -> tuple[Indices, Indices]:
     """The place of each pair, and with it in turn all other neighbours of either end, in order."""
     parts = [np.empty((0, 2), dtype=np.intp)]
     step = max(1, CELLS // len(near))
@@ -27,8 +37,7 @@ def beside(near: Bools, pairs: Indices) -> tuple[Indices, Indices]:
     return at, z
 
 
-def beside_some(near: Bools, pairs: Indices, order: int) -> Indices:
-    """Rows (x, y, *Z), in order: Z so many neighbours of x, or so many of y."""
+def _beside_some(near: Bools, pairs: Indices, order: int) -> Indices:
     parts = [np.empty((0, order + 2), dtype=np.intp)]
     for end in (0, 1):
         own, other = pairs[:, end], pairs[:, 1 - end]

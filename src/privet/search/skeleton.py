@@ -15,18 +15,20 @@ What differs from the textbook, and makes it robust to noise [found by experimen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from math import comb
 
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
-from privet.search.questions import beside, beside_some
+from privet.search.questions import beside
 
 Ask = Callable[[Indices], Floats]
 # What separated x < y.
 Separators = dict[tuple[int, int], tuple[int, ...]]
 
+MOST_QUESTIONS = 1 << 22  # at a time, so that memory stays bounded
 FEW = 1024  # explanations that are looked at before those of edges that are gone are left out
 
 
@@ -58,8 +60,13 @@ def prune(
     ``strength[x, y]`` ranks edges; ``widest`` bounds the neighbours (the strongest are kept)
     from which separators are formed. ``circles`` lets explanations go round in them.
     """
-    questions = candidates(start.adjacent, order, strength, required, widest)
-    return separated(start, questions, ask, strength, circles)
+    found = [(np.empty((0, order + 2), dtype=np.intp), np.empty(0))]
+    for questions in batches(start.adjacent, order, strength, required, widest):
+        margins = ask(questions)
+        against = margins < 0  # others explain nothing, and there may be many
+        found.append((questions[against], margins[against]))
+    questions, margins = (np.concatenate(part) for part in zip(*found, strict=True))
+    return explained(start, questions, margins, strength, circles)
 
 
 def separated(
@@ -112,18 +119,26 @@ def candidates(
     adjacent: Bools, order: int, strength: Floats, required: Bools, widest: int | None
 ) -> Indices:
     """Questions (x, y, *Z), x < y joined, Z among the neighbours of x or of y."""
+    nothing = np.empty((0, order + 2), dtype=np.intp)
+    return np.concatenate([nothing, *batches(adjacent, order, strength, required, widest)])
+
+
+def batches(
+    adjacent: Bools, order: int, strength: Floats, required: Bools, widest: int | None
+) -> Iterator[Indices]:
+    """The same, in order and not too many at a time."""
     pairs = np.argwhere(np.triu(adjacent & ~required))
-    if order == 0:
-        return pairs
     near = adjacent.copy()
     if widest is not None:
         for x in np.flatnonzero(adjacent.sum(axis=1) > widest).tolist():
             near[x] = False
             near[x, strongest(adjacent[x], strength[x], widest)] = True
-    if order > 1:
-        return beside_some(near, pairs, order)
-    at, z = beside(near, pairs)
-    return np.concatenate([pairs[at], z[:, None]], axis=1)
+    each = np.array([comb(count, order) for count in near.sum(axis=1).tolist()], dtype=float)
+    batch = (each[pairs].sum(axis=1).cumsum() // MOST_QUESTIONS).astype(np.intp)
+    for some in np.split(pairs, np.flatnonzero(np.diff(batch)) + 1):
+        questions = beside(near, some, order)
+        if len(questions):
+            yield questions
 
 
 def strongest(adjacent: Bools, strength: Floats, widest: int | None) -> list[int]:
