@@ -28,7 +28,7 @@ Ask = Callable[[Indices], Floats]
 # What separated x < y.
 Separators = dict[tuple[int, int], tuple[int, ...]]
 
-MOST_QUESTIONS = 1 << 22  # at a time, so that memory stays bounded
+MOST_QUESTIONS = 1 << 20  # at a time, so that memory stays bounded
 FEW = 1024  # explanations that are looked at before those of edges that are gone are left out
 
 
