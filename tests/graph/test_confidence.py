@@ -15,7 +15,7 @@ from privet.graph.edge import Edge
 from privet.graph.graph import Graph
 from privet.independence.tables import TableJudge
 from privet.methods import catalogue
-from privet.methods.basis import Listener
+from privet.methods.listener import Listener
 from privet.methods.options import Settings
 from privet.methods.sources import tables
 from privet.networks import load

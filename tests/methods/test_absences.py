@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,18 @@ def test_a_strong_pair_is_never_called_separated_for_want_of_power() -> None:
         out = found(rows, 0.3)
         pair = frozenset("ab")
         assert pair in out.graph.skeleton() or pair in map(frozenset, out.graph.undecided)
+
+
+def test_absences_are_a_sequence_that_is_made_when_it_is_read() -> None:
+    out = found(3000, 1.0)
+    again = pickle.loads(pickle.dumps(out.absences))
+    assert "_made" not in vars(out.absences) and len(out.absences) == len(again) > 0
+    assert out.absences == again and again == tuple(out.absences)
+    assert out.absences[:1] == (out.absences[0],) and hash(again) == hash(out.absences)
+    pairs = [each.pair for each in out.absences]
+    assert pairs == sorted(pairs)
+    assert out.graph.undecided == tuple(each.pair for each in out.absences if each.undecided)
+    assert {each.pair for each in out.undecided} == set(out.graph.undecided)
 
 
 CHAIN = Graph("cpdag", ("a", "b", "c"), (Edge("a", "b", "-->"), Edge("c", "b", "-->")))

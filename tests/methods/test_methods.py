@@ -22,7 +22,7 @@ from privet.graph.edge import Edge
 from privet.graph.graph import Graph
 from privet.graph.knowledge import Knowledge
 from privet.methods import catalogue
-from privet.methods.basis import Listener
+from privet.methods.listener import Listener
 from privet.methods.options import make_settings
 from privet.methods.searches.causal_order import CausalOrder
 from privet.networks import load as load_network

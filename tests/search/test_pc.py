@@ -18,10 +18,21 @@ from privet.errors import KnowledgeError
 from privet.graph.knowledge import Knowledge
 from privet.graph.meek import apply_knowledge, cpdag, extension, is_acyclic
 from privet.search import colliders
+from privet.search import skeleton as search
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
-from privet.search.pc import arrows, skeleton
-from privet.search.skeleton import Separators, Skeleton, complete, prune, separated
+from privet.search.pc import arrows, collider_weights, log_odds, skeleton
+from privet.search.questions import distinct
+from privet.search.skeleton import (
+    Separators,
+    Skeleton,
+    candidates,
+    complete,
+    explained,
+    prune,
+    separated,
+    strongest,
+)
 from tests.helpers.cpdags import is_valid_cpdag
 from tests.helpers.separation import Separation
 
@@ -183,24 +194,39 @@ def test_two_columns_do_not_explain_each_other_away() -> None:
         assert bool(found.adjacent[0, 2]) == still
 
 
-def barred(x: int, y: int, *given: int, by: Separators) -> bool:
+def barred(x: int, y: int, *given: int, by: Separators, sure: float = 2.0) -> bool:
     """Whether given columns may not separate x from y after what has been separated, though a
-    test says that they do and all others are joined."""
-    around = complete(5).adjacent
+    test says so (with a margin of -1) and all others are joined. The least margin for dependence
+    of all pairs was ``sure`` one order before."""
+    around, lowest = complete(5).adjacent, np.full((5, 5), sure)
     for pair in by:
         around[pair] = around[pair[::-1]] = False
-    question = np.array([[x, y, *given]], dtype=np.intp)
-    found = separated(Skeleton(around, by), question, lambda q: -np.ones(len(q)), np.ones((5, 5)))
+    question, answer = np.array([[x, y, *given]], dtype=np.intp), np.array([-1.0])
+    found = explained(Skeleton(around, by, lowest), question, answer, np.ones((5, 5)))
     return bool(found.adjacent[x, y])
 
 
 def test_separators_do_not_contradict_each_other() -> None:
     """If 1 ⊥ 2 | S, then {1} ∪ S separates 0 from 2 only if S does [contraction]; if
-    1 ⊥ 2 | {0} ∪ S, it does not either [intersection]."""
-    assert barred(0, 2, 1, by={(1, 2): ()}) and barred(0, 2, 1, 3, by={(1, 2): (3,)})
-    assert barred(0, 2, 1, by={(1, 2): (0,)}) and barred(0, 2, 1, 3, by={(1, 2): (0, 3)})
+    1 ⊥ 2 | {0} ∪ S, too [intersection]. Whether S does is a matter of what is surer."""
+    for rest in ((), (3,)):
+        for before in (rest, (0, *rest)):
+            assert barred(0, 2, 1, *rest, by={(1, 2): before})
+            always = before == (0,)  # what the other end alone explains
+            assert barred(0, 2, 1, *rest, by={(1, 2): before}, sure=0.5) == always
     assert not barred(0, 2, 1, by={(1, 2): (3,)}) and not barred(0, 2, 1, 3, by={(1, 2): ()})
     assert not barred(0, 2, 1, by={(1, 3): ()}) and not barred(0, 2, 1, 3, by={(1, 2): (4,)})
+
+
+def test_an_order_remembers_its_lowest_margins() -> None:
+    """Of each pair that was asked about, whatever became of it."""
+    margins = {(0, 1): 3.0, (0, 2): 1.0, (1, 2): -1.0}
+    ask = lambda rows: np.array([margins[x, y] for x, y in rows.tolist()])  # noqa: E731
+    found = prune(
+        complete(3), 0, ask, strength=np.ones((3, 3)), required=np.zeros((3, 3), dtype=bool)
+    )
+    assert found.lowest is not None and not found.adjacent[1, 2]
+    assert {pair: found.lowest[pair] for pair in margins} == margins
 
 
 def test_the_limit_on_the_order_is_kept() -> None:
@@ -361,6 +387,18 @@ def obeys(found: Matrix, names: list[str], knowledge: Knowledge) -> bool:
     )
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_constraints_are_what_knowledge_says_of_each_arrow(seed: int) -> None:
+    names = [f"c{i}" for i in range(7)]
+    known = any_knowledge(names, rng_of(400 + seed))
+    may = np.array([[a != b and known.may(a, b) for b in names] for a in names])
+    must = np.array([[known.must(a, b) for b in names] for a in names])
+    found = Constraints.of(names, known)
+    assert np.array_equal(found.allowed, may)
+    assert np.array_equal(found.possible, may | may.T)
+    assert np.array_equal(found.required, must | must.T)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_wrong_knowledge_is_obeyed_and_never_an_error(seed: int) -> None:
     rng = rng_of(300 + seed)
@@ -392,24 +430,160 @@ def test_a_required_edge_is_not_even_asked_about() -> None:
 
 
 def test_kept_gains_are_those_that_would_be_computed_anew() -> None:
-    """The climb recomputes only the gains near a turn; at its end all must be right, and none
-    that may be had is left."""
+    """After every turn: value, gains and ranking as if the colliders were counted from scratch;
+    at the end of a climb no turn that may be had is left."""
     rng = np.random.default_rng(5)
-    for _ in range(40):
+    turns = 0
+    for _ in range(20):
         size = int(rng.integers(3, 15))
         joined = np.triu(rng.random((size, size)) < 0.35, 1)
         joined |= joined.T
         triples = unshielded(joined)
         weights = rng.normal(size=len(triples))
-        state = colliders._Orientation.over(joined, triples, weights, np.ones_like(joined))
-        state.start(rng)
-        state.climb()
-        arrows = [state._arrow(at) for at in range(len(state.edges))]
-        anew = [state._gain(*arrow) for arrow in arrows]
-        assert not state._best_turn()
-        assert state.gains == pytest.approx(anew, abs=1e-9)
-        assert state.value == pytest.approx(sum(map(state._node, range(size))), abs=1e-9)
-        assert all(
-            gain < 1e-9 or not state._can_turn(*arrow)
-            for gain, arrow in zip(anew, arrows, strict=True)
-        )
+        state = Checked(joined, triples, weights, np.ones_like(joined))
+        state.told = triples, weights
+        for _ in state.starts([rng.permutation(size) for _ in range(2)]):
+            assert_as_counted(state, triples, weights)
+            state.climb()
+            assert not any(
+                gain > 0 and state._can_turn(arrow)
+                for gain, arrow in zip(state.gains, state.arrows, strict=True)
+            )
+        turns += state.turns
+    assert turns > 100
+
+
+class Checked(colliders.Orientation):
+    """Counted anew after every turn."""
+
+    told: tuple[NDArray[np.intp], NDArray[np.float64]]
+    turns = 0
+
+    def _turn(self, arrow: int) -> None:
+        super()._turn(arrow)
+        self.turns += 1
+        assert_as_counted(self, *self.told)
+
+
+def assert_as_counted(
+    state: colliders.Orientation, triples: NDArray[np.intp], weights: NDArray[np.float64]
+) -> None:
+    grains = np.rint(weights * colliders.GRAIN).astype(int)
+
+    def value(arrows: list[int]) -> int:
+        drawn = {(state.tails[s], state.heads[s]) for s in arrows}
+        rows = zip(triples.tolist(), grains.tolist(), strict=True)
+        return sum(w for (i, k, j), w in rows if {(i, k), (j, k)} <= drawn)
+
+    def turned(at: int) -> list[int]:
+        return [s ^ 1 if s >> 1 == at else s for s in state.arrows]
+
+    now = value(state.arrows)
+    anew = [value(turned(at)) - now for at in range(len(state.arrows))]
+    assert (state.value, state.gains) == (now, anew)
+    edges = len(anew)
+    assert state.ranking == sorted(at - gain * edges for at, gain in enumerate(anew) if gain > 0)
+    for s in state.arrows:
+        assert state.parents[state.heads[s]] >> state.tails[s] & 1
+
+
+def test_a_tie_is_a_tie_whatever_was_added_first() -> None:
+    """0.1 + 0.2 - 0.3 is not 0 in floating point; in grains it is."""
+    star = np.zeros((5, 5), dtype=bool)
+    star[4, :4] = star[:4, 4] = True
+    triples = unshielded(star)
+    assert triples.tolist() == [[i, 4, j] for i, j in combinations(range(4), 2)]
+    weights = np.array([0.1, 0.2, -0.3, 0.0, 0.0, 0.0])  # all of 0 with another
+    state = colliders.Orientation(star, triples, weights, np.ones_like(star))
+    next(state.starts([np.arange(5)]))
+    assert state.gains == [0, *state.gains[1:]] and state.value == 0
+
+
+def test_the_search_ends_at_once_where_all_wanted_colliders_stand() -> None:
+    """The bound is reached by the first start; permutations are drawn all the same, so that what
+    is drawn next does not depend on it."""
+    joined = np.zeros((3, 3), dtype=bool)
+    joined[[0, 1, 1, 2], [1, 0, 2, 1]] = True
+    first, second = rng_of(1), rng_of(1)
+    triples, free = unshielded(joined), np.ones_like(joined)
+    turned = orient(joined, triples, np.array([1.0]), allowed=free, rng=first, restarts=7)
+    assert turned.tolist() == [[False, True, False], [False] * 3, [False, True, False]]
+    for _ in range(7):
+        second.permutation(3)
+    assert first.random() == second.random()
+
+
+def test_the_class_of_a_dag_on_bits_is_the_one_that_meeks_rules_give() -> None:
+    rng = rng_of(9)
+    for dag in [*DAGS4, *(random_dag(rng, int(rng.integers(5, 30)), 3.0) for _ in range(150))]:
+        parents = [sum(1 << i for i in np.flatnonzero(column).tolist()) for column in dag.T]
+        assert np.array_equal(colliders.class_of(parents), cpdag(dag))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_triples_are_those_that_a_loop_finds(seed: int) -> None:
+    rng = rng_of(seed)
+    joined = np.triu(rng.random((9, 9)) < 0.4, 1)
+    joined |= joined.T
+    expected = [
+        [i, k, j]
+        for k in range(9)
+        for i, j in combinations(np.flatnonzero(joined[k]).tolist(), 2)
+        if not joined[i, j]
+    ]
+    assert unshielded(joined).tolist() == expected
+    assert unshielded(np.zeros((3, 3), dtype=bool)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("order", range(5))
+@pytest.mark.parametrize("widest", [None, 4])
+def test_questions_by_index_are_those_of_combinations(
+    order: int, widest: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = rng_of(order)
+    for density in (0.2, 0.5, 0.9):
+        joined = np.triu(rng.random((11, 11)) < density, 1)
+        joined |= joined.T
+        required, strength = np.zeros_like(joined), rng.random((11, 11))
+        required[0] = required[:, 0] = True
+        near = [strongest(joined[x], strength[x], widest) for x in range(11)]
+        expected = []
+        for x, y in np.argwhere(np.triu(joined & ~required)).tolist():
+            pools = ([z for z in near[end] if z not in (x, y)] for end in (x, y))
+            sets = {given for pool in pools for given in combinations(pool, order)}
+            expected += [[x, y, *given] for given in sorted(sets)]
+        asked = candidates(joined, order, strength, required, widest)
+        assert asked.shape == (len(expected), order + 2) and asked.tolist() == expected
+        monkeypatch.setattr(search, "MOST_QUESTIONS", 20)
+        parts = list(search.batches(joined, order, strength, required, widest))
+        assert [row for part in parts for row in part.tolist()] == expected
+        most = max(len(list(combinations(range(11), order))), 1)
+        assert all(0 < len(part) <= 20 + 2 * most for part in parts)
+        monkeypatch.undo()
+
+
+def test_rows_are_numbered_in_their_order_even_where_numbers_would_overflow() -> None:
+    rng = rng_of(3)
+    rows = rng.integers(0, 1000, size=(300, 10))
+    rows[100:200] = rows[:100]
+    different, place = distinct(rows, 1000)
+    assert different.tolist() == sorted({tuple(row): list(row) for row in rows.tolist()}.values())
+    assert np.array_equal(different[place], rows)
+
+
+def test_collider_questions_ask_with_the_middle_and_without() -> None:
+    """0 - 1 - 2 with 3 beside 0: each side takes the best of nothing and 3."""
+    joined = np.zeros((4, 4), dtype=bool)
+    for x, y in ((0, 1), (1, 2), (0, 3)):
+        joined[x, y] = joined[y, x] = True
+    answers = {(0, 2): 5.0, (0, 2, 3): 1.0, (0, 2, 1): 4.0, (0, 2, 1, 3): 9.0}
+    heard = []
+
+    def margins(questions: NDArray[np.intp]) -> Any:
+        rows = [tuple(row) for row in questions.tolist()]
+        heard.extend(rows)
+        return np.array([answers[row] for row in rows])
+
+    (weight,) = collider_weights(margins, joined, np.array([[0, 1, 2]]))
+    assert weight == 3.0 + log_odds(np.array([3.0]))
+    assert sorted(heard) == sorted(answers)

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr
 
-from privet.arrays import Floats
+from privet.arrays import Floats, Indices
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.moments import BINS, Locations
 from privet.schema.model import Schema
@@ -17,6 +17,7 @@ CENTRES, DEVIATIONS = 128, 26  # of the normal laws that are tried
 MISFIT = 1 / 8  # of the rows: the variance of a count around a law that is only nearly normal
 ANYWHERE = 5.0  # columns that the even prior weighs as much as
 ROUNDS = 50  # in which the prior settles
+WORST = -70.0  # log likelihood, against the best law: less than floating point can tell from none
 
 
 def locate(release: Release, schema: Schema) -> tuple[Floats, Floats]:
@@ -53,20 +54,34 @@ def _laws(counts: Floats, variance: float) -> Floats:
     rows, shares = _rows(counts), _normal_histograms(counts.shape[1])[2]
     fit = rows * (counts @ shares.T - rows * (shares**2).sum(axis=1) / 2)
     fit /= variance + MISFIT * rows
-    return _posterior(np.exp(fit - fit.max(axis=1, keepdims=True)))
+    fit -= fit.max(axis=1, keepdims=True)
+    kept = np.flatnonzero(fit.max(axis=0) > WORST)
+    posterior: Floats = np.zeros(fit.shape)
+    posterior[:, kept] = _posterior(np.exp(fit[:, kept]), kept)
+    return posterior
 
 
-def _posterior(likelihood: Floats) -> Floats:
-    """Of the laws, for each column; the prior of centres and that of deviations are learnt from
-    all columns (empirical Bayes, by expectation maximisation), starting from an even one."""
-    even = np.full((DEVIATIONS, CENTRES), 1 / (DEVIATIONS * CENTRES))
-    prior = even
+def _posterior(likelihood: Floats, laws: Indices) -> Floats:
+    """Of these laws, for each column; the prior of centres and that of deviations are learnt from
+    all columns (empirical Bayes, by expectation maximisation), starting from even ones."""
+    deviation, centre = np.divmod(laws, CENTRES)
+    deviations, centres = np.full(DEVIATIONS, 1 / DEVIATIONS), np.full(CENTRES, 1 / CENTRES)
+    prior = np.zeros(len(laws))
     for _ in range(ROUNDS):
-        posterior = likelihood * prior.ravel()
-        posterior /= posterior.sum(axis=1, keepdims=True)
-        seen = posterior.sum(axis=0).reshape(even.shape) + ANYWHERE * even
-        prior = np.outer(seen.sum(axis=1), seen.sum(axis=0)) / seen.sum() ** 2
-    return np.asarray(posterior)
+        before, prior = prior, deviations[deviation] * centres[centre]
+        if np.array_equal(prior, before):
+            break
+        weights = 1 / (likelihood @ prior)  # that bring each column to a sum of 1
+        seen = (weights @ likelihood) * prior
+        deviations = _share(seen, deviation, DEVIATIONS)
+        centres = _share(seen, centre, CENTRES)
+    return np.asarray(weights[:, None] * likelihood * prior)
+
+
+def _share(seen: Floats, place: Indices, size: int) -> Floats:
+    """Of each place in what was seen, and an even part that weighs as much as some columns."""
+    found = np.bincount(place, seen, size) + ANYWHERE / size
+    return np.asarray(found / found.sum())
 
 
 @lru_cache(maxsize=2)

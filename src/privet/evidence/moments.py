@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from scipy.special import betaincinv
@@ -81,6 +82,22 @@ class MomentEvidence:
             scales=np.array(query.reaches),
         )
 
+    @cached_property
+    def correlations(self) -> Floats:
+        """The covariance of columns scaled to variance 1."""
+        return self.covariance / self._variances
+
+    @cached_property
+    def scaled_metric(self) -> Floats:
+        """The metric of the columns so scaled."""
+        return self.metric / self._variances
+
+    @property
+    def _variances(self) -> Floats:
+        """Of each entry, what brings it to the scale on which columns have variance 1."""
+        deviations = np.sqrt(np.maximum(np.einsum("...ii->...i", self.covariance), 1e-300))
+        return np.asarray(deviations[..., :, None] * deviations[..., None, :])
+
     def natural(self) -> Floats:
         """The covariance in the columns' own units, as a whole scaled to a mean variance of 1
         (directions do not tell more)."""
@@ -92,10 +109,13 @@ class MomentEvidence:
         """A stack of evidence that might have been measured instead: fresh sampling noise and
         fresh privacy noise on top of what was measured. Costs nothing."""
         p = len(self.names)
-        own, metric = np.linalg.cholesky(self.covariance), np.linalg.cholesky(self.metric)
-        sampling = own @ _symmetric(count, p, rng) @ own.T * np.sqrt(self.spread / self.rows)
-        privacy = metric @ _symmetric(count, p, rng) @ metric.T * np.sqrt(self.noise)
-        moved = self.covariance + sampling + privacy
+        own = np.linalg.cholesky(self.covariance)
+        moved = own @ _symmetric(count, p, rng) @ own.T
+        moved *= np.sqrt(self.spread / self.rows)
+        moved += self.covariance
+        if self.noise:
+            metric = np.linalg.cholesky(self.metric)
+            moved += metric @ _symmetric(count, p, rng) @ metric.T * np.sqrt(self.noise)
         return replace(self, covariance=repaired(moved, self.metric, self.noise))
 
 
@@ -138,14 +158,15 @@ def _offset(release: Release) -> Floats:
 
 def shape(release: Release) -> tuple[Floats, float]:
     """Covariance of the rows, mean eigenvalue near 1, in the coordinates of v, and its noise s²."""
-    values, vectors = np.linalg.eigh(centred(release)[0])
-    p = len(values)
+    covariance = centred(release)[0]
+    p = len(covariance)
     query = release.asked(Moments)
+    if query.radius != DIRECTION:
+        mean = max(float(np.trace(covariance)) / p, 1e-9)
+        return repaired(covariance / mean, np.eye(p), 0.0), 0.0
+    values, vectors = np.linalg.eigh(covariance)
     mean = query.room**2 / p
     noise = release.variance / (PAIR * row_count(release) * mean) ** 2
-    if query.radius != DIRECTION:
-        mean = max(float(values.mean()), 1e-9)
-        return vectors * _floored(values / mean, 0.0) @ vectors.T, 0.0
     return vectors * _of_rows(values / mean, noise) @ vectors.T, noise * _noise_left(p, noise)
 
 
@@ -242,7 +263,7 @@ def _excess(release: Release) -> Floats:
     query = release.asked(Moments)
     back = np.linalg.inv(linear_map(query))
     covariance, mean = centred(release)
-    variance = np.einsum("ij,jk,ik->i", back, covariance, back)
+    variance = ((back @ covariance) * back).sum(axis=1)
     doubt = np.sqrt(2) * _deviation(release) / row_count(release) * (back**2).sum(axis=1)
     off_centre = (back @ mean) ** 2 / OFF_CENTRE
     off_centre *= query.radius == DIRECTION  # whole rows lose nothing
@@ -268,7 +289,10 @@ def linear_map(query: Moments) -> Floats:
 def row_count(release: Release) -> float:
     """Number of rows: the sum of all v_i², as directions have one length; else that of the
     constant alone."""
-    query, squares = release.asked(Moments), np.diag(_sums(release))
+    query = release.asked(Moments)
+    size = len(query.columns) + 1
+    at = np.arange(size)
+    squares = release.values[at * size - at * (at - 1) // 2] / SQUARE
     if query.radius == DIRECTION:
         count = squares.sum() / (query.constant**2 + query.room**2)
     else:
@@ -294,7 +318,11 @@ def _sums(release: Release) -> Floats:
 
 def repaired(covariance: Floats, metric: Floats, noise: float) -> Floats:
     """The nearest covariance, in the metric, whose eigenvalues there are not too small."""
-    half = np.linalg.cholesky(metric)
+    try:  # mostly none is, where there is no noise
+        np.linalg.cholesky(covariance - _least(covariance, noise) * metric)
+        return covariance
+    except np.linalg.LinAlgError:
+        half = np.linalg.cholesky(metric)
     inverse = np.linalg.inv(half)
     values, vectors = np.linalg.eigh(inverse @ covariance @ inverse.T)
     side = half @ vectors
@@ -303,8 +331,12 @@ def repaired(covariance: Floats, metric: Floats, noise: float) -> Floats:
 
 def _floored(values: Floats, noise: float) -> Floats:
     """Eigenvalues with mean near 1, those raised that noise may have pulled down to nothing."""
-    least = min(SMALLEST, float(np.sqrt(noise * values.shape[-1]))) + 1e-9
-    return np.maximum(values, least)
+    return np.maximum(values, _least(values, noise))
+
+
+def _least(values: Floats, noise: float) -> float:
+    """Of the eigenvalues that noise leaves, as many as there are of these."""
+    return min(SMALLEST, float(np.sqrt(noise * values.shape[-1]))) + 1e-9
 
 
 def _symmetric(count: int, size: int, rng: np.random.Generator) -> Floats:

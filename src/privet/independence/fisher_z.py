@@ -18,9 +18,10 @@ just s² whatever x, y and Z are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations
 from math import log
+from typing import Any
 
 import numpy as np
 from scipy.special import erfc
@@ -33,7 +34,10 @@ from privet.evidence.prior import EFFECTS
 TAUS = np.array(EFFECTS)
 STRONGEST = 1 - 1e-9  # of a correlation, so that z stays finite
 FAINTEST = 1e-9  # of a squared effect, so that effects can be compared by ratios
-BLOCK = 50_000  # questions at a time, so that memory stays bounded
+LEAST = 1e-12  # of a variance that is left, so that it can be divided by
+BLOCK = 1 << 13  # questions at a time: what they need stays in the cache
+
+Entries = dict[tuple[int, int], Any]  # [i, j], i <= j: a number of each question, or of all
 
 
 @dataclass(frozen=True)
@@ -53,40 +57,92 @@ def fisher_z(evidence: MomentEvidence, questions: Indices) -> Tested:
 
     On a stack of replicas each result has one row per replica.
     """
+    z, variance, weighed = _in_blocks(evidence, questions, _tested)
+    p_value = erfc(np.abs(z) / np.sqrt(2 * variance))
+    return Tested(z=z, variance=variance, p_value=p_value, log_bayes=weighed)
+
+
+def _tested(evidence: MomentEvidence, questions: Indices) -> tuple[Floats, ...]:
+    z, variance = _z_and_variance(evidence, questions)
+    return z, np.broadcast_to(variance, z.shape), log_bayes(z, variance)
+
+
+def _margin(evidence: MomentEvidence, questions: Indices) -> tuple[Floats, ...]:
+    return (log_bayes(*_z_and_variance(evidence, questions)),)
+
+
+def _in_blocks(
+    evidence: MomentEvidence,
+    questions: Indices,
+    test: Callable[[MomentEvidence, Indices], tuple[Floats, ...]],
+) -> list[Floats]:
+    """What the test gives, some questions at a time; each answer is its own, whatever the rest."""
     step = max(1, BLOCK // max(1, int(np.prod(evidence.covariance.shape[:-2]))))
     parts = [
-        _z_and_variance(evidence, questions[start : start + step])
+        test(evidence, questions[start : start + step])
         for start in range(0, max(len(questions), 1), step)
     ]
-    z, variance = (np.concatenate(column, axis=-1) for column in zip(*parts, strict=True))
-    return Tested(
-        z=z,
-        variance=variance,
-        p_value=erfc(np.abs(z) / np.sqrt(2 * variance)),
-        log_bayes=log_bayes(z, variance),
-    )
+    return [np.concatenate(column, axis=-1) for column in zip(*parts, strict=True)]
 
 
-def log_bayes(z: Floats, variance: Floats) -> Floats:
+def log_bayes(z: Floats, variance: Floats | float) -> Floats:
     """For an effect of one of the sizes, against none."""
-    wide = 1 + TAUS**2 / variance[..., None]
-    logs = (z**2 / (2 * variance))[..., None] * (1 - 1 / wide) - np.log(wide) / 2
-    return np.asarray(np.logaddexp.reduce(logs, axis=-1) - log(len(TAUS)))
+    square, logs = z * z / (2 * variance), []
+    for tau in TAUS.tolist():
+        wide = 1 + tau**2 / variance
+        logs.append(square * (1 - 1 / wide) - np.log(wide) / 2)
+    top = np.maximum.reduce(logs)
+    return np.asarray(top + np.log(sum(np.exp(each - top) for each in logs)) - log(len(TAUS)))
 
 
-def _z_and_variance(evidence: MomentEvidence, questions: Indices) -> tuple[Floats, Floats]:
-    pick = ..., questions[:, :, None], questions[:, None, :]
-    precision = np.linalg.inv(evidence.covariance[pick])
-    residual = np.linalg.inv(precision[..., :2, :2])  # covariance of x and y given Z
-    scale = np.sqrt(np.einsum("...ii->...i", residual))
-    r = np.clip(residual[..., 0, 1] / scale.prod(axis=-1), -STRONGEST, STRONGEST)
-    ab = residual @ precision[..., :2, :] / scale[..., None]
-    inner = ab @ evidence.metric[pick] @ ab.swapaxes(-1, -2)
-    a, b, c = inner[..., 0, 0], inner[..., 1, 1], inner[..., 0, 1]
+def _z_and_variance(evidence: MomentEvidence, questions: Indices) -> tuple[Floats, Floats | float]:
+    """The variance is one number where there is no noise."""
+    width = questions.shape[1]
+    covariance = _entries(evidence.correlations, questions) | {(i, i): 1.0 for i in range(width)}
+    freedom = max(evidence.rows / evidence.spread - (width - 2) - 3, 1e-3)
+    if evidence.noise == 0:
+        _eliminate(covariance, None, width)
+        return np.arctanh(_correlation(covariance)), 1 / freedom
+    metric = _entries(evidence.scaled_metric, questions, diagonal=True)
+    _eliminate(covariance, metric, width)
+    xx, yy, r = covariance[0, 0], covariance[1, 1], _correlation(covariance)
+    a, b, c = metric[0, 0] / xx, metric[1, 1] / yy, metric[0, 1] / np.sqrt(xx * yy)
     noise = a * b + c**2 - 2 * r * c * (a + b) + r**2 * (a**2 + b**2 + 2 * c**2) / 2
     noise = evidence.noise * np.maximum(noise, 0.0) / (1 - r**2) ** 2
-    freedom = max(evidence.rows / evidence.spread - (questions.shape[1] - 2) - 3, 1e-3)
     return np.arctanh(r), 1 / freedom + noise
+
+
+def _correlation(covariance: Entries) -> Floats:
+    left = np.maximum(covariance[0, 0] * covariance[1, 1], LEAST**2)
+    return np.asarray(np.clip(covariance[0, 1] / np.sqrt(left), -STRONGEST, STRONGEST))
+
+
+def _entries(matrix: Floats, questions: Indices, diagonal: bool = False) -> Entries:
+    """The entries of each question, its columns numbered from 0."""
+    size, width = matrix.shape[-1], questions.shape[1]
+    flat, columns = matrix.reshape(*matrix.shape[:-2], -1), np.ascontiguousarray(questions.T)
+    return {
+        (i, j): flat.take(columns[i] * size + columns[j], axis=-1)
+        for i in range(width)
+        for j in range(i + (not diagonal), width)
+    }
+
+
+def _eliminate(covariance: Entries, metric: Entries | None, width: int) -> None:
+    """Takes out of each column what the members of Z say about it, one member after the other:
+    what is left of x and y, the columns 0 and 1, are their residuals."""
+    for k in range(width - 1, 1, -1):
+        variance = np.maximum(covariance[k, k], LEAST)
+        slopes = [covariance[i, k] / variance for i in range(k)]
+        for i in range(k):
+            for j in range(i, k):
+                covariance[i, j] = covariance[i, j] - slopes[i] * covariance[j, k]
+                if metric is not None:
+                    metric[i, j] = (
+                        metric[i, j]
+                        - slopes[i] * metric[j, k]
+                        - slopes[j] * (metric[i, k] - slopes[i] * metric[k, k])
+                    )
 
 
 @dataclass(frozen=True)
@@ -98,8 +154,7 @@ class MomentJudge:
 
     def strengths(self) -> Floats:
         """Squared z of each pair, without what noise and sampling add."""
-        size = len(self.evidence.names)
-        x, y = np.array(list(combinations(range(size), 2)), dtype=np.intp).reshape(-1, 2).T
+        x, y = np.triu_indices(len(self.evidence.names), 1)
         tested = fisher_z(self.evidence, np.stack([x, y], axis=1))
         out = np.full(self.evidence.covariance.shape, FAINTEST)
         out[..., x, y] = out[..., y, x] = np.maximum(tested.z**2 - tested.variance, FAINTEST)
@@ -107,4 +162,4 @@ class MomentJudge:
 
     def margins(self, questions: Indices) -> Floats:
         """Log Bayes factor for dependence, less log(1/alpha): negative says independent."""
-        return fisher_z(self.evidence, questions).log_bayes - log(1 / self.alpha)
+        return _in_blocks(self.evidence, questions, _margin)[0] - log(1 / self.alpha)

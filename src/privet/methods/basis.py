@@ -15,6 +15,7 @@ import numpy as np
 from privet.arrays import Bools, Floats, Indices
 from privet.evidence.moments import MomentEvidence
 from privet.independence.effects import Effects
+from privet.methods.listener import Answer, Listener
 from privet.schema.model import Schema
 from privet.scores.families import Families
 from privet.scores.noisy_tables import NoisyTables
@@ -23,11 +24,9 @@ from privet.search.pc import skeleton
 from privet.search.potential import potential
 from privet.search.protocols import GainRows, Gains, Judge, Locals
 from privet.search.skeleton import Separators
-from privet.search.stability import DOUBT
 
 Question = tuple[int, ...]
 MOST_WAITING = 1 << 22  # numbers that wait to be heard, so that memory stays bounded
-Answer = Callable[[Indices], Floats]
 # Makes a judge that answers for so many replicas of the evidence at once, a row for each.
 Stack = Callable[[int, np.random.Generator], Judge]
 
@@ -107,52 +106,6 @@ def within(constraints: Constraints, pairs: Bools) -> Constraints:
     return replace(
         constraints, allowed=constraints.allowed & kept, possible=constraints.possible & kept
     )
-
-
-class Listener:
-    """Counts the questions asked, and remembers the lowest answer about each pair, with its
-    question; ``joined`` are the pairs that the search joined in the end, ``separators`` what
-    separated others, and ``notes`` what it has to say."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.notes: tuple[str, ...] = ()
-        self.joined: Bools | None = None
-        self.separators: Separators = {}
-        self.lowest: dict[tuple[int, int], tuple[float, Question]] = {}
-
-    def by(self, answer: Answer) -> Answer:
-        """The same answers (of which negative ones speak against an edge), listened to."""
-
-        def listening(questions: Indices) -> Floats:
-            answers = answer(questions)
-            self.count += len(questions)
-            for question, value in zip(questions.tolist(), answers.tolist(), strict=True):
-                x, y, *_ = question
-                pair = (x, y) if x < y else (y, x)
-                if pair not in self.lowest or value < self.lowest[pair][0]:
-                    self.lowest[pair] = (value, tuple(question))
-            return answers
-
-        return listening
-
-    def scored(self, local: Locals) -> Locals:
-        """The same scores, counted."""
-
-        def listening(child: int, parents: Indices) -> Floats:
-            self.count += len(parents)
-            return local(child, parents)
-
-        return listening
-
-    def near(self, size: int) -> Bools | None:
-        """The pairs that were found, or not dropped without doubt; None if nothing was asked."""
-        if not self.lowest:
-            return None
-        near = ~np.eye(size, dtype=bool)
-        for (x, y), (value, _) in self.lowest.items():
-            near[x, y] = near[y, x] = value > DOUBT
-        return near if self.joined is None else near | self.joined
 
 
 class Chorus:

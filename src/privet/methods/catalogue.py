@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from types import ModuleType
 
 import privet.methods
@@ -25,7 +25,12 @@ from privet.schema.model import Schema
 
 def available() -> tuple[Method, ...]:
     """All methods, in order of their names."""
-    found = [method for module in _modules() for method in getattr(module, "METHODS", ())]
+    return _methods(_modules())
+
+
+@lru_cache(maxsize=1)
+def _methods(modules: tuple[ModuleType, ...]) -> tuple[Method, ...]:
+    found = [method for module in modules for method in getattr(module, "METHODS", ())]
     found += [
         product(source, search)
         for source in sources()

@@ -7,7 +7,7 @@ literature are a file each.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,7 @@ class Finding:
     graph: Graph
     tests: int
     notes: tuple[str, ...] = ()
-    absences: tuple[Absence, ...] = ()
+    absences: Sequence[Absence] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

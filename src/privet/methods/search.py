@@ -20,7 +20,7 @@ from privet.graph.edge import Edge
 from privet.graph.graph import Graph
 from privet.graph.knowledge import Knowledge
 from privet.graph.meek import apply_knowledge
-from privet.methods.absences import absences, doubts
+from privet.methods.absences import absences, doubts, joined
 from privet.methods.basis import Basis, Replicas
 from privet.methods.copies import said, without_copies
 from privet.methods.method import Finding
@@ -108,10 +108,9 @@ def run(search: Search, basis: Basis, schema: Schema, settings: Settings) -> Fin
     again = []
     if basis.replicas is not None and others:
         again = _repeated(search, basis.replicas(count, first), schema, settings, others)
-    graph = marked(with_confidence(graph, again, doubts(basis, schema)), known)
+    graph = marked(with_confidence(graph, again, doubts(basis, graph)), known)
     graph = claimed(graph, settings.min_arrow, settings.min_confidence)
-    open_ = tuple(each.pair for each in why if each.undecided)
-    graph = hang(replace(graph, undecided=open_), basis.copies, known)
+    graph = hang(replace(graph, undecided=why.undecided), basis.copies, known)
     return Finding(graph=graph, tests=tests, notes=notes, absences=why)
 
 
@@ -137,20 +136,11 @@ def _repeated(
     return graphs
 
 
-def joined(graph: Graph) -> Bools:
-    at = {name: i for i, name in enumerate(graph.nodes)}
-    pairs = np.zeros((len(at), len(at)), dtype=bool)
-    for edge in graph.edges:
-        pair = at[edge.source], at[edge.target]
-        pairs[pair] = pairs[pair[::-1]] = True
-    return pairs
-
-
 def closed(arrows: Bools, schema: Schema) -> Graph:
     """The CPDAG with the arrows that knowledge adds; refused if it breaks knowledge."""
-    return Graph.from_matrix(
-        schema.names, apply_knowledge(arrows, schema.names, schema.knowledge), "cpdag"
-    )
+    if schema.knowledge != Knowledge():
+        arrows = apply_knowledge(arrows, schema.names, schema.knowledge)
+    return Graph.from_matrix(schema.names, arrows, "cpdag")
 
 
 def marked(graph: Graph, knowledge: Knowledge) -> Graph:

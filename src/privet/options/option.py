@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -105,6 +106,11 @@ def _field(kind: Kind, default: Any, help: str, rule: str, **more: Any) -> Any:
 
 def options_of(settings: Any) -> tuple[Option, ...]:
     """The options of a settings class, or of settings, in their order."""
+    return _options(settings if isinstance(settings, type) else type(settings))
+
+
+@cache
+def _options(settings: Any) -> tuple[Option, ...]:
     return tuple(
         replace(each.metadata[KEY], name=each.name)
         for each in fields(settings)

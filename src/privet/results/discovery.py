@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -45,7 +46,7 @@ class Discovery(Exports):
     notes: tuple[str, ...] = ()
     others: tuple[Discovery, ...] = ()
     sites: Sites | None = None
-    absences: tuple[Absence, ...] = ()
+    absences: Sequence[Absence] = ()
 
     @property
     def confidence(self) -> dict[Edge, float]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import itertools
 import math
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from privet.errors import SchemaError
 from privet.schema.cuts import equal_width
-from privet.schema.values import edge_texts, finite, guessed_shares, level_text
+from privet.schema.values import all_finite, edge_texts, finite, guessed_shares, level_text
 
 Kind = Literal["categorical", "ordinal", "numeric"]
 Missing = Literal["level", "value", "drop"]
@@ -116,12 +117,12 @@ class Column:
                 f"the first must lie above 0: numbers below it count as the bound"
             )
         self._set("bounds", (low, high))
-        cuts = tuple(finite(self.name, "cut", cut) for cut in self.cuts)
+        cuts = all_finite(self.name, "cut", self.cuts)
         default = equal_width(low, high, DEFAULT_BINS, self.scale)
         self._set("free", not cuts or (self.free and cuts == default))
         cuts = cuts or default
         edges = (low, *cuts, high)
-        if any(a >= b for a, b in itertools.pairwise(edges)):
+        if not all(map(operator.lt, edges, edges[1:])):
             raise SchemaError(
                 f"column {self.name!r} is cut at {list(cuts)}; cuts must increase strictly and "
                 f"lie inside the bounds [{low!r}, {high!r}]: correct them or declare fewer bins"

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import pairwise
+from functools import lru_cache
 from math import exp, log
+from operator import lt
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,12 +24,14 @@ Cuts = tuple[
 ]  # of each column, the places of its cuts: 1 to FINE - 1
 
 
+@lru_cache(maxsize=512)  # asked for again whenever a column is made from another
 def equal_width(low: float, high: float, bins: int, scale: str = "linear") -> tuple[float, ...]:
     """The inner edges of `bins` bins of equal width, on a scale where they are that."""
     if scale == "log":
         start, width = log(low), log(high) - log(low)
         return tuple(exp(start + width * i / bins) for i in range(1, bins))
-    return tuple(low + (high - low) * i / bins for i in range(1, bins))
+    width = high - low
+    return tuple([low + width * i / bins for i in range(1, bins)])  # twice as fast as a generator
 
 
 def free_columns(schema: Schema) -> tuple[str, ...]:
@@ -38,11 +41,14 @@ def free_columns(schema: Schema) -> tuple[str, ...]:
 
 def fine_cuts(names: Iterable[str]) -> Cuts:
     """All of the grid."""
-    return tuple((name, tuple(range(1, FINE))) for name in names)
+    every = tuple(range(1, FINE))
+    return tuple((name, every) for name in names)
 
 
 def cut(schema: Schema, cuts: Cuts) -> Schema:
     """The same table with some free columns cut elsewhere."""
+    if not cuts:
+        return schema
     places = dict(cuts)
     columns = (
         _cut(column, places[column.name]) if column.name in places else column
@@ -52,8 +58,8 @@ def cut(schema: Schema, cuts: Cuts) -> Schema:
 
 
 def _cut(column: Column, places: tuple[int, ...]) -> Column:
-    grid = _grid(column)
-    return replace(column, cuts=tuple(grid[i - 1] for i in places), free=False)
+    edges = (0.0, *_grid(column))  # of which places count from 1
+    return replace(column, cuts=tuple(map(edges.__getitem__, places)), free=False)
 
 
 def fixed(schema: Schema) -> Schema:
@@ -69,4 +75,5 @@ def _grid(column: Column) -> tuple[float, ...]:
 
 def _has_room(column: Column) -> bool:
     low, high = column.bounds or (0.0, 1.0)
-    return all(a < b for a, b in pairwise((low, *_grid(column), high)))
+    edges = (low, *_grid(column), high)
+    return all(map(lt, edges, edges[1:]))

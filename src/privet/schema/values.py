@@ -56,6 +56,13 @@ def finite(column: str, what: str, value: object) -> float:
     raise SchemaError(f"column {column!r} has the {what} {value!r}; write a finite number")
 
 
+def all_finite(column: str, what: str, values: Iterable[object]) -> tuple[float, ...]:
+    several = tuple(values)
+    if set(map(type, several)) == {float} and all(map(math.isfinite, several)):  # type: ignore[arg-type]
+        return several  # type: ignore[return-value]
+    return tuple(finite(column, what, value) for value in several)
+
+
 def guessed_shares(column: str, shares: Iterable[object], levels: int) -> tuple[float, ...]:
     """Shares of the levels that add up to 1. They are a public guess, for plans alone."""
     found = tuple(finite(column, "share", share) for share in shares)

@@ -9,25 +9,28 @@ the result is always the CPDAG of a DAG, and one weak triple cannot turn a dozen
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
+from math import inf
 
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
-from privet.graph.meek import cpdag
+from privet.search.skeleton import bitsets
+
+GRAIN = 1 << 30  # parts of one that weights are rounded to: whole numbers tie where they should
 
 
 def unshielded(adjacent: Bools) -> Indices:
     """All (i, k, j), i < j, with i - k - j and i, j apart."""
-    triples = [
-        (int(i), k, int(j))
-        for k in range(len(adjacent))
-        for near in [np.flatnonzero(adjacent[k])]
-        for i in near
-        for j in near
-        if i < j and not adjacent[i, j]
-    ]
-    return np.array(triples, dtype=np.intp).reshape(-1, 3)
+    k, i = np.nonzero(adjacent)
+    ends = np.cumsum(adjacent.sum(axis=1))[k]  # where the neighbours of k end
+    later = ends - np.arange(len(k)) - 1  # neighbours of k that come after i
+    first = np.repeat(np.arange(len(k)), later)
+    second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(later) - later, later)
+    triples: Indices = np.stack([i[first], k[first], i[second]], axis=1)
+    apart: Indices = triples[~adjacent[i[first], i[second]]]
+    return apart
 
 
 def orient(
@@ -43,140 +46,200 @@ def orient(
 
     Without a single unshielded triple every orientation is as good: nothing is turned.
     """
-    state = _Orientation.over(adjacent, triples, weights, allowed)
-    best: tuple[float, list[set[int]]] | None = None
-    for _ in range(restarts if len(triples) else 1):
-        state.start(rng)
+    orders = [rng.permutation(len(adjacent)) for _ in range(restarts if len(triples) else 1)]
+    state = Orientation(adjacent, triples, weights, allowed)
+    best, most = state.parents, -inf
+    for _ in state.starts(orders):
         state.climb()
-        if best is None or state.value > best[0] + 1e-9:
-            best = state.value, [set(parents) for parents in state.parents]
-    assert best is not None
-    dag = np.zeros_like(adjacent)
-    for child, parents in enumerate(best[1]):
-        dag[list(parents), child] = True
-    return cpdag(dag)
+        if state.value > most:
+            best, most = list(state.parents), state.value
+        if most == state.bound:
+            break
+    return class_of(best)
 
 
-@dataclass
-class _Orientation:
-    """A DAG over a skeleton; the value of a node is the sum of its collider weights."""
+class Orientation:
+    """A DAG over a skeleton; its value is the sum of the weights of its colliders, in grains.
 
-    edges: list[tuple[int, int]]
-    weight: list[dict[tuple[int, int], float]]
-    wanted: list[tuple[int, int, int]]
-    allowed: Bools
-    parents: list[set[int]]
-    touching: list[list[int]]  # the edges of each node, by their place
-    gains: list[float]  # what turning each edge would add, but for edges of stale nodes
-    stale: set[int]
-    value: float = 0.0
+    Edge e may be the arrow 2e or the arrow 2e + 1, the other way round. ``pull[s]`` is the weight
+    of all colliders of s: i --> k with others that point to k, whether or not s itself is drawn. So
+    turning s adds ``pull[s ^ 1] - pull[s]``, and changes the gains of edges at its ends only.
+    ``ranking`` holds the edges that gain, the best first, as e - gain * edges.
+    """
 
-    @staticmethod
-    def over(adjacent: Bools, triples: Indices, weights: Floats, allowed: Bools) -> _Orientation:
-        size = len(adjacent)
-        weight: list[dict[tuple[int, int], float]] = [{} for _ in range(size)]
-        for (i, k, j), w in zip(triples.tolist(), weights.tolist(), strict=True):
-            weight[k][i, j] = weight[k][j, i] = w
-        order = np.argsort(-weights, kind="stable")
-        wanted = [(i, k, j) for i, k, j in triples[order[weights[order] > 0]].tolist()]
-        edges = [(x, y) for x, y in np.argwhere(np.triu(adjacent)).tolist()]
-        touching = [[at for at, edge in enumerate(edges) if k in edge] for k in range(size)]
-        return _Orientation(
-            edges,
-            weight,
-            wanted,
-            allowed,
-            parents=[set() for _ in range(size)],
-            touching=touching,
-            gains=[0.0] * len(edges),
-            stale=set(),
-        )
+    def __init__(self, adjacent: Bools, triples: Indices, weights: Floats, allowed: Bools) -> None:
+        pairs = np.argwhere(np.triu(adjacent))
+        tails, heads = np.stack([pairs, pairs[:, ::-1]], axis=1).reshape(-1, 2).T
+        slots = np.zeros(adjacent.shape, dtype=np.intp)
+        slots[tails, heads] = np.arange(len(tails))
+        self.ends, self.tails, self.heads = (tails, heads), tails.tolist(), heads.tolist()
+        self.may_turn = allowed[heads, tails].tolist()
+        self.joined = bitsets(adjacent)
+        self.first = bitsets(adjacent.T & ~allowed)  # those that knowledge puts before each
+        i, k, j = triples.T
+        grains = np.rint(weights * GRAIN).astype(np.int64)
+        self.triples = np.stack([slots[i, k], slots[j, k]]), grains
+        self.others: list[list[tuple[int, int]]] = [[] for _ in self.tails]
+        for s, t, weight in zip(*self.triples[0].tolist(), grains.tolist(), strict=True):
+            self.others[s].append((t, weight))
+            self.others[t].append((s, weight))
+        order = np.argsort(-grains, kind="stable")
+        order = order[grains[order] > 0]
+        self.bound = int(grains[order].sum())
+        arrows = self.triples[0][:, order] ^ 1  # both away from k
+        self.wanted = list(zip(*arrows.tolist(), grains[order].tolist(), strict=True))
+        self.parents = [0] * len(adjacent)
+        self.arrows: list[int] = []
+        self.gains: list[int] = []
+        self.ranking: list[int] = []
+        self.value = 0
 
-    def start(self, rng: np.random.Generator) -> None:
-        """A random order of the columns that puts each cause that is settled first."""
-        size = len(self.parents)
-        before: list[set[int]] = [set() for _ in range(size)]
-        for x, y in self.edges:
-            if not self.allowed[y, x]:
-                before[y].add(x)
-            elif not self.allowed[x, y]:
-                before[x].add(y)
-        place: dict[int, int] = {}
-        waiting = [int(i) for i in rng.permutation(size)]
+    def starts(self, orders: Sequence[Indices]) -> Iterator[None]:
+        """Each of these orders of the columns in turn, but causes that are settled come first."""
+        places = np.argsort([self._settled(order.tolist()) for order in orders], axis=1)
+        drawn = places[:, self.ends[0]] < places[:, self.ends[1]]
+        (s, t), grains = self.triples
+        pull, rows = np.zeros(drawn.shape, dtype=np.int64), drawn.shape[1] * np.arange(len(drawn))
+        for own, other in ((s, t), (t, s)):
+            at = (rows[:, None] + own).ravel()
+            np.add.at(pull.reshape(-1), at, (grains * drawn[:, other]).ravel())
+        values = (grains * (drawn[:, s] & drawn[:, t])).sum(axis=1).tolist()
+        edges = np.arange(len(self.tails) // 2)
+        for place, ahead, now, value in zip(places, drawn, pull, values, strict=True):
+            arrows = 2 * edges + ~ahead[::2]
+            gains = now[arrows ^ 1] - now[arrows]
+            self.arrows, self.gains, self.value = arrows.tolist(), gains.tolist(), value
+            self.ranking = np.sort((edges - gains * len(edges))[gains > 0]).tolist()
+            seen = 0
+            for column in np.argsort(place).tolist():
+                self.parents[column] = self.joined[column] & seen
+                seen |= 1 << column
+            yield
+
+    def _settled(self, order: list[int]) -> list[int]:
+        """The same order, but for what knowledge puts first."""
+        if not any(self.first):
+            return order
+        seen, waiting, out = 0, list(order), []
         while waiting:
-            ready = next((i for i in waiting if not before[i] - place.keys()), waiting[0])
+            ready = next((i for i in waiting if not self.first[i] & ~seen), waiting[0])
             waiting.remove(ready)
-            place[ready] = len(place)
-        self.parents = [set() for _ in range(size)]
-        for x, y in self.edges:
-            first, last = (x, y) if place[x] < place[y] else (y, x)
-            self.parents[last].add(first)
-        self.value = sum(self._node(k) for k in range(size))
-        self.stale = set(range(size))
-
-    def _node(self, k: int) -> float:
-        weight, parents = self.weight[k], sorted(self.parents[k])
-        return sum(
-            weight.get((i, j), 0.0) for at, i in enumerate(parents) for j in parents[at + 1 :]
-        )
-
-    def _gain(self, parent: int, child: int) -> float:
-        """What turning parent --> child round would add to the value."""
-        lost = sum(self.weight[child].get((parent, j), 0.0) for j in self.parents[child])
-        won = sum(self.weight[parent].get((child, j), 0.0) for j in self.parents[parent])
-        return won - lost
-
-    def _can_turn(self, parent: int, child: int) -> bool:
-        """Allowed, and no other path leads from parent to child."""
-        if not self.allowed[child, parent]:
-            return False
-        seen, todo = {child}, [i for i in self.parents[child] if i != parent]
-        while todo:
-            node = todo.pop()
-            if node == parent:
-                return False
-            if node not in seen:
-                seen.add(node)
-                todo.extend(self.parents[node])
-        return True
-
-    def _turn(self, parent: int, child: int) -> None:
-        self.value += self._gain(parent, child)
-        self.parents[child].remove(parent)
-        self.parents[parent].add(child)
-        self.stale |= {parent, child}
+            out.append(ready)
+            seen |= 1 << ready
+        return out
 
     def climb(self) -> None:
         while self._best_turn() or self._best_collider():
             pass
 
     def _best_turn(self) -> bool:
-        for at in {at for node in self.stale for at in self.touching[node]}:
-            self.gains[at] = self._gain(*self._arrow(at))
-        self.stale.clear()
-        hopeful = [(-gain, at) for at, gain in enumerate(self.gains) if gain > 1e-9]
-        for _, at in sorted(hopeful):
-            arrow = self._arrow(at)
-            if self._can_turn(*arrow):
-                self._turn(*arrow)
+        for key in self.ranking:
+            arrow = self.arrows[key % len(self.arrows)]
+            if self._can_turn(arrow):
+                self._turn(arrow)
                 return True
         return False
-
-    def _arrow(self, at: int) -> tuple[int, int]:
-        x, y = self.edges[at]
-        return (x, y) if x in self.parents[y] else (y, x)
 
     def _best_collider(self) -> bool:
-        """Turn the one or two arrows that a wanted collider lacks, if that pays."""
-        for i, k, j in self.wanted:
-            before, turned = self.value, []
-            for end in (i, j):
-                if end not in self.parents[k] and self._can_turn(k, end):
-                    self._turn(k, end)
-                    turned.append(end)
-            if turned and {i, j} <= self.parents[k] and self.value > before + 1e-9:
-                return True
-            for end in reversed(turned):
-                self._turn(end, k)
-            self.value = before
+        """Turn the two arrows that a wanted collider lacks, if that pays. Where it lacks one, that
+        would have been turned by itself."""
+        arrows, gains = self.arrows, self.gains
+        for s, t, weight in self.wanted:
+            if arrows[s >> 1] != s or arrows[t >> 1] != t:
+                continue
+            if gains[s >> 1] + gains[t >> 1] + weight > 0 and self._can_turn(s):
+                self._turn(s)
+                if self._can_turn(t):
+                    self._turn(t)
+                    return True
+                self._turn(s ^ 1)
         return False
+
+    def _can_turn(self, arrow: int) -> bool:
+        """Allowed, and no other path leads from its tail to its head."""
+        if not self.may_turn[arrow]:
+            return False
+        parents, goal = self.parents, 1 << self.tails[arrow]
+        fresh = seen = parents[self.heads[arrow]] & ~goal
+        while fresh:
+            low = fresh & -fresh
+            new = parents[low.bit_length() - 1] & ~seen
+            if new & goal:
+                return False
+            seen |= new
+            fresh = fresh ^ low | new
+        return True
+
+    def _turn(self, arrow: int) -> None:
+        tail, head, at = self.tails[arrow], self.heads[arrow], arrow >> 1
+        self.value += self.gains[at]
+        self.parents[head] ^= 1 << tail
+        self.parents[tail] ^= 1 << head
+        self._rank(at, -self.gains[at])
+        self.arrows[at] = arrow ^ 1
+        for slots, sign in ((self.others[arrow], 1), (self.others[arrow ^ 1], -1)):
+            for s, weight in slots:
+                near = s >> 1
+                drawn = self.arrows[near] == s
+                self._rank(near, self.gains[near] + (sign if drawn else -sign) * weight)
+
+    def _rank(self, at: int, gain: int) -> None:
+        before, edges = self.gains[at], len(self.gains)
+        if before > 0:
+            del self.ranking[bisect_left(self.ranking, at - before * edges)]
+        if gain > 0:
+            insort(self.ranking, at - gain * edges)
+        self.gains[at] = gain
+
+
+def class_of(parents: list[int]) -> Bools:
+    """The CPDAG of the DAG in which each node has these parents, as bits.
+
+    In an order in which causes come first, one look at each node tells which arrows into it every
+    DAG of the class has [Chickering 1995]: with x the last of its parents, all, if one into x has
+    no counterpart into y or y has a parent that x has not; else those that x has.
+    """
+    same = [0] * len(parents)
+    place: dict[int, int] = {}
+    for y in _causes_first(parents):
+        x = max(members(parents[y]), key=place.__getitem__, default=None)
+        place[y] = len(place)
+        if x is None:
+            continue
+        new = same[x] & ~parents[y] or parents[y] & ~parents[x] & ~(1 << x)
+        same[y] = parents[y] if new else same[x]
+    dag, compelled = (matrix(bits).T for bits in (parents, same))
+    return np.asarray(dag | (dag & ~compelled).T)
+
+
+def _causes_first(parents: list[int]) -> list[int]:
+    placed, order = 0, []
+    for node in range(len(parents)):
+        todo = [node]
+        while todo:
+            missing = parents[todo[-1]] & ~placed
+            if missing:
+                todo.append(missing.bit_length() - 1)
+                continue
+            ready = todo.pop()
+            if not placed >> ready & 1:
+                placed |= 1 << ready
+                order.append(ready)
+    return order
+
+
+def members(bits: int) -> list[int]:
+    found = []
+    while bits:
+        low = bits & -bits
+        found.append(low.bit_length() - 1)
+        bits ^= low
+    return found
+
+
+def matrix(rows: list[int]) -> Bools:
+    """Of bits, one number for each row."""
+    size, width = len(rows), (len(rows) + 7) // 8
+    packed = np.frombuffer(b"".join(row.to_bytes(width, "little") for row in rows), np.uint8)
+    bits = np.unpackbits(packed.reshape(size, width), axis=1, count=size, bitorder="little")
+    return bits.astype(bool)

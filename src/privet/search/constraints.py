@@ -23,9 +23,21 @@ class Constraints:
 
     @staticmethod
     def of(names: Sequence[str], knowledge: Knowledge) -> Constraints:
-        allowed = np.array([[a != b and knowledge.may(a, b) for b in names] for a in names])
-        must = np.array([[a != b and knowledge.must(a, b) for b in names] for a in names])
-        return Constraints(allowed & ~must.T, allowed | allowed.T, must | must.T)
+        at = {name: i for i, name in enumerate(names)}
+        tier = np.full(len(names), np.nan)
+        for level, members in enumerate(knowledge.tiers):
+            tier[[at[name] for name in members if name in at]] = level
+        allowed = ~(tier[:, None] > tier) & ~np.eye(len(names), dtype=bool)
+        must = np.zeros_like(allowed)
+        for arrows, matrix, value in (
+            (knowledge.forbidden, allowed, False),
+            (knowledge.required, must, True),
+        ):
+            for a, b in arrows:
+                if a in at and b in at:
+                    matrix[at[a], at[b]] = value
+        allowed &= ~must.T
+        return Constraints(allowed, allowed | allowed.T, must | must.T)
 
     def without_circles(self, found: Skeleton, strength: Floats) -> Skeleton:
         """The skeleton without the weakest edges of circles that knowledge alone would force.
@@ -33,6 +45,8 @@ class Constraints:
         Each edge with one allowed direction is an arrow. Forbidden arrows may leave a circle as
         the only choice where all its edges were found; then its weakest edge was found wrongly.
         """
+        if np.array_equal(self.allowed, self.allowed.T):
+            return found
         adjacent = found.adjacent.copy()
         while True:
             settled = adjacent & self.allowed & ~self.allowed.T

@@ -6,6 +6,7 @@ is made of.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import log
 
 import numpy as np
@@ -14,6 +15,7 @@ from privet.arrays import Bools, Floats, Indices
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
 from privet.search.protocols import Judge
+from privet.search.questions import beside_one, distinct
 from privet.search.skeleton import Ask, Skeleton, complete, prune
 
 # Separators of two and more are formed from this many of the strongest neighbours.
@@ -62,20 +64,42 @@ def collider_weights(margins: Ask, adjacent: Bools, triples: Indices) -> Floats:
     The Bayes factor is that of dependence of i and j with k given against without. Both sides
     may add one neighbour of i or j to the separator, and take the best.
     """
-    best = np.full((len(triples), 2), np.inf)
-    by_size: dict[int, list[tuple[int, int, tuple[int, ...]]]] = {}
-    for at, (i, k, j) in enumerate(triples.tolist()):
-        near = np.flatnonzero(adjacent[i] | adjacent[j]).tolist()
-        for given in [(), *((z,) for z in near if z not in (i, j, k))]:
-            by_size.setdefault(len(given), []).append((at, 0, (i, j, *given)))
-            by_size.setdefault(len(given) + 1, []).append((at, 1, (i, j, k, *given)))
-    for asked in by_size.values():
-        questions = np.array([question for _, _, question in asked], dtype=np.intp)
-        unique, where = np.unique(questions, axis=0, return_inverse=True)
-        answers = margins(unique)[where.ravel()]
-        place = np.array([(at, side) for at, side, _ in asked], dtype=np.intp)
-        np.minimum.at(best, (place[:, 0], place[:, 1]), answers)
-    factors = np.clip(best[:, 1] - best[:, 0], -HEAVIEST_TRIPLE, HEAVIEST_TRIPLE)
+    asked = collider_questions(adjacent, triples)
+    answers = [margins(rows) if len(rows) else np.empty(0) for rows, _ in asked]
+    return weighed(answers, asked, len(triples))
+
+
+# Different questions, all of one width, and for each of their uses its place among them and the
+# side of the triple (2 t: t without its middle, 2 t + 1: with it) that it speaks for.
+Asked = tuple[Indices, tuple[Indices, Indices]]
+
+
+def collider_questions(adjacent: Bools, triples: Indices) -> list[Asked]:
+    """What is asked about triples: i and j given nothing, k, and a neighbour of i or j beside."""
+    size, k = len(adjacent), triples[:, 1]
+    every, ends = np.arange(len(triples)), triples[:, [0, 2]]
+    at, z = beside_one(adjacent, ends)
+    at, z = (each[z != k[at]] for each in (at, z))
+    both = np.sort(np.stack([k[at], z], axis=1), axis=1)
+    asked = [
+        (ends, 2 * every),
+        (np.concatenate([np.c_[ends, k], np.c_[ends[at], z]]), np.r_[2 * every + 1, 2 * at]),
+        (np.c_[ends[at], both], 2 * at + 1),
+    ]
+    out = []
+    for rows, side in asked:
+        questions, place = distinct(rows, size)
+        out.append((questions, (place, side)))
+    return out
+
+
+def weighed(answers: Sequence[Floats], asked: Sequence[Asked], triples: int) -> Floats:
+    """The log odds of each triple, from the answers to what was asked about them."""
+    best = np.full(2 * triples, np.inf)
+    for given, (_, (place, side)) in zip(answers, asked, strict=True):
+        np.minimum.at(best, side, given[place])
+    without, with_k = best.reshape(-1, 2).T
+    factors = np.clip(with_k - without, -HEAVIEST_TRIPLE, HEAVIEST_TRIPLE)
     return np.asarray(factors + log_odds(factors))
 
 

@@ -9,32 +9,38 @@ What differs from the textbook, and makes it robust to noise [found by experimen
 - A separator must make sense when it is used: each member of Z lies on a path between x and y
   in the graph as it is then. With a perfect oracle this never forbids a minimal separator.
 - Explanations do not contradict each other. If z has nothing to do with y given S, then z and S
-  do not explain x - y unless S alone does [the contraction axiom]; if x and S explain z - y, then
-  z and S do not explain x - y [intersection]. Where x and z say nearly the same, or where x - z is
-  strong and x - y weak, blunt tests find both.
+  do not explain x - y unless S alone does [the contraction axiom]; nor if x and S explain z - y
+  [intersection]. Where x and z say nearly the same, or where x - z is strong and x - y weak, blunt
+  tests find both. Then the surer of two counts: that no such S explains it, or that z and S do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from math import comb
 
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
+from privet.search.questions import beside
 
 Ask = Callable[[Indices], Floats]
 # What separated x < y.
 Separators = dict[tuple[int, int], tuple[int, ...]]
 
+MOST_QUESTIONS = 1 << 20  # at a time, so that memory stays bounded
+FEW = 1024  # explanations that are looked at before those of edges that are gone are left out
+
 
 @dataclass(frozen=True)
 class Skeleton:
-    """Which columns are joined, and what separated the others."""
+    """Which columns are joined, what separated the others, and the lowest margin of each x < y
+    among the questions of the last order (infinite where none was asked)."""
 
     adjacent: Bools
     separators: Separators
+    lowest: Floats | None = None
 
 
 def complete(size: int, possible: Bools | None = None) -> Skeleton:
@@ -57,8 +63,15 @@ def prune(
     ``strength[x, y]`` ranks edges; ``widest`` bounds the neighbours (the strongest are kept)
     from which separators are formed. ``circles`` lets explanations go round in them.
     """
-    questions = candidates(start.adjacent, order, strength, required, widest)
-    return separated(start, questions, ask, strength, circles)
+    found = [(np.empty((0, order + 2), dtype=np.intp), np.empty(0))]
+    lowest = np.full(start.adjacent.shape, np.inf)
+    for questions in batches(start.adjacent, order, strength, required, widest):
+        margins = ask(questions)
+        np.minimum.at(lowest, (questions[:, 0], questions[:, 1]), margins)
+        against = margins < 0  # others explain nothing, and there may be many
+        found.append((questions[against], margins[against]))
+    questions, margins = (np.concatenate(part) for part in zip(*found, strict=True))
+    return replace(explained(start, questions, margins, strength, circles), lowest=lowest)
 
 
 def separated(
@@ -68,35 +81,71 @@ def separated(
     if there is none."""
     if not len(questions):
         return start
-    margins = ask(questions)
-    found = np.flatnonzero(margins < 0)
+    return explained(start, questions, ask(questions), strength, circles)
+
+
+def explained(
+    start: Skeleton, questions: Indices, margins: Floats, strength: Floats, circles: bool = False
+) -> Skeleton:
+    """The same, with the answers to these questions."""
+    found = np.flatnonzero((margins < 0) & start.adjacent[questions[:, 0], questions[:, 1]])
+    if not len(found):
+        return start
     ranked = found[_credible_first(questions[found], margins[found], strength)]
-    neighbours = _bitsets(start.adjacent)
+    if questions.shape[1] == 2:
+        return _apart(start, questions[ranked])
     adjacent, separators = start.adjacent.copy(), dict(start.separators)
-    for x, y, *given in questions[ranked].tolist():
-        if not adjacent[x, y] or (not circles and _circular(separators, x, y, given)):
-            continue
-        if _on_paths(neighbours, x, y, given):
-            adjacent[x, y] = adjacent[y, x] = False
-            neighbours[x] &= ~(1 << y)
-            neighbours[y] &= ~(1 << x)
-            separators[x, y] = tuple(given)
+    neighbours = bitsets(adjacent)
+    while len(ranked):
+        few = ranked[: max(FEW, len(ranked) // 8)]
+        for (x, y, *given), margin in zip(questions[few].tolist(), margins[few], strict=True):
+            if not neighbours[x] >> y & 1:
+                continue
+            if not circles and _contradicts(
+                separators, x, y, given, start.lowest is not None and start.lowest[x, y] > -margin
+            ):
+                continue
+            if _on_paths(neighbours, x, y, given):
+                adjacent[x, y] = adjacent[y, x] = False
+                neighbours[x] ^= 1 << y
+                neighbours[y] ^= 1 << x
+                separators[x, y] = tuple(given)
+        ranked = ranked[len(few) :]
+        ranked = ranked[adjacent[questions[ranked, 0], questions[ranked, 1]]]
     return Skeleton(adjacent, separators) if len(separators) > len(start.separators) else start
+
+
+def _apart(start: Skeleton, pairs: Indices) -> Skeleton:
+    """Without the edges between these pairs, which nothing need explain."""
+    adjacent, (x, y) = start.adjacent.copy(), pairs.T
+    adjacent[x, y] = adjacent[y, x] = False
+    return Skeleton(adjacent, start.separators | dict.fromkeys(map(tuple, pairs.tolist()), ()))
 
 
 def candidates(
     adjacent: Bools, order: int, strength: Floats, required: Bools, widest: int | None
 ) -> Indices:
     """Questions (x, y, *Z), x < y joined, Z among the neighbours of x or of y."""
+    nothing = np.empty((0, order + 2), dtype=np.intp)
+    return np.concatenate([nothing, *batches(adjacent, order, strength, required, widest)])
+
+
+def batches(
+    adjacent: Bools, order: int, strength: Floats, required: Bools, widest: int | None
+) -> Iterator[Indices]:
+    """The same, in order and not too many at a time."""
     pairs = np.argwhere(np.triu(adjacent & ~required))
-    if order == 0:
-        return pairs
-    questions: list[tuple[int, ...]] = []
-    near = [strongest(adjacent[x], strength[x], widest) for x in range(len(adjacent))]
-    for x, y in pairs.tolist():
-        sides = (combinations([z for z in near[end] if z not in (x, y)], order) for end in (x, y))
-        questions += [(x, y, *given) for given in sorted({*next(sides), *next(sides)})]
-    return np.array(questions, dtype=np.intp).reshape(-1, order + 2)
+    near = adjacent.copy()
+    if widest is not None:
+        for x in np.flatnonzero(adjacent.sum(axis=1) > widest).tolist():
+            near[x] = False
+            near[x, strongest(adjacent[x], strength[x], widest)] = True
+    each = np.array([comb(count, order) for count in near.sum(axis=1).tolist()], dtype=float)
+    batch = (each[pairs].sum(axis=1).cumsum() // MOST_QUESTIONS).astype(np.intp)
+    for some in np.split(pairs, np.flatnonzero(np.diff(batch)) + 1):
+        questions = beside(near, some, order)
+        if len(questions):
+            yield questions
 
 
 def strongest(adjacent: Bools, strength: Floats, widest: int | None) -> list[int]:
@@ -115,38 +164,39 @@ def _credible_first(questions: Indices, margins: Floats, strength: Floats) -> In
     return np.lexsort((margins, weakness))
 
 
-def _bitsets(adjacent: Bools) -> list[int]:
-    return [sum(1 << int(j) for j in np.flatnonzero(row)) for row in adjacent]
+def bitsets(adjacent: Bools) -> list[int]:
+    """Each row as one whole number, bit j for column j."""
+    packed = np.packbits(adjacent, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in packed]
 
 
 def _on_paths(neighbours: list[int], x: int, y: int, given: Iterable[int]) -> bool:
     """Whether each z can be reached from x without y and from y without x (edge x-y aside)."""
     wanted = sum(1 << z for z in given)
-    return not wanted or (
-        not wanted & ~_reachable(neighbours, x, y) and not wanted & ~_reachable(neighbours, y, x)
-    )
+    return _reaches(neighbours, x, y, wanted) and _reaches(neighbours, y, x, wanted)
 
 
-def _circular(separators: Separators, x: int, y: int, given: list[int]) -> bool:
-    """Whether some z was separated from one end by the rest, or by the rest and the other end:
-    then it does not explain x - y. What the other end alone separated is barred whatever the rest
-    [found by experiment]."""
+def _contradicts(separators: Separators, x: int, y: int, given: list[int], joined: bool) -> bool:
+    """Whether some z was separated from one end by the other alone; or, if x and y are surely
+    ``joined`` given less, by the rest, with the other end or without."""
     for z in given:
-        rest = {*given} - {z}
         for end, other in ((x, y), (y, x)):
             before = separators.get((min(z, end), max(z, end)))
-            if before is not None and (before == (other,) or {*before} - {other} == rest):
+            if before is not None and (
+                before == (other,) or (joined and {*before} - {other} == {*given} - {z})
+            ):
                 return True
     return False
 
 
-def _reachable(neighbours: list[int], start: int, without: int) -> int:
-    seen = fresh = 1 << start
-    barred = 1 << without
-    while fresh:
+def _reaches(neighbours: list[int], start: int, without: int, wanted: int) -> bool:
+    """Whether all that is wanted can be reached; the walk ends when all of it was seen."""
+    fresh = neighbours[start] & ~(1 << without)
+    seen = fresh | 1 << start | 1 << without
+    while wanted & ~seen:
+        if not fresh:
+            return False
         low = fresh & -fresh
-        fresh ^= low
-        new = neighbours[low.bit_length() - 1] & ~seen & ~barred
-        seen |= new
-        fresh |= new
-    return seen
+        new = neighbours[low.bit_length() - 1] & ~seen
+        fresh, seen = fresh ^ low | new, seen | new
+    return True

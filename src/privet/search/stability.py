@@ -2,31 +2,28 @@
 
 Each replica of the evidence is searched again, from the edges that were found and those that
 were dropped with doubt: the graph is sparse by then, so few questions are left. Replicas ask
-nearly the same ones. So each step is played twice: once to hear what every replica would ask,
-and again with the answers, which are found for all replicas together.
+nearly the same ones, so these are answered for all replicas together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TypeVar
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
-from privet.search.pc import WIDEST, collider_weights
+from privet.search.pc import WIDEST, collider_questions, weighed
 from privet.search.protocols import Judge
-from privet.search.skeleton import Ask, Skeleton, prune
+from privet.search.questions import distinct
+from privet.search.skeleton import Ask, Skeleton, candidates, explained
 
 # An edge was dropped with doubt if no margin against it was below this.
 DOUBT = -1.5
 # One replica's arrows matter little: fewer starts than for the graph itself.
 RESTARTS = 3
-
-Step = TypeVar("Step")
 
 
 def replicated(
@@ -37,59 +34,54 @@ def replicated(
     rngs: Sequence[np.random.Generator],
 ) -> list[Bools]:
     """The graph that each replica in the stack gives, which ``judge`` answers for."""
-    strengths = judge.strengths()
+    strengths, size = judge.strengths(), len(start.adjacent)
     founds = [start for _ in rngs]
     for order in range(max_order + 1):
-
-        def step(r: int, ask: Ask, order: int = order, before: list[Skeleton] = founds) -> Skeleton:
-            widest = None if order < 2 else WIDEST
-            return prune(
-                before[r],
-                order,
-                ask,
-                strength=strengths[r],
-                required=constraints.required,
-                widest=widest,
-            )
-
-        founds = _together(len(rngs), step, judge.margins)
+        widest = None if order < 2 else WIDEST
+        asked = [
+            candidates(found.adjacent, order, strength, constraints.required, widest)
+            for found, strength in zip(founds, strengths, strict=True)
+        ]
+        answers = _together(judge.margins, asked, size)
+        founds = [_pruned(*each) for each in zip(founds, asked, answers, strengths, strict=True)]
     joined = [
         constraints.without_circles(found, strength).adjacent
         for found, strength in zip(founds, strengths, strict=True)
     ]
     triples = [unshielded(adjacent) for adjacent in joined]
-
-    def weigh(r: int, ask: Ask) -> Floats:
-        return collider_weights(ask, joined[r], triples[r])
-
-    weights = _together(len(rngs), weigh, judge.margins)
     return [
         orient(adjacent, seen, weight, allowed=constraints.allowed, rng=rng, restarts=RESTARTS)
-        for adjacent, seen, weight, rng in zip(joined, triples, weights, rngs, strict=True)
+        for adjacent, seen, weight, rng in zip(
+            joined, triples, _weights(judge.margins, joined, triples), rngs, strict=True
+        )
     ]
 
 
-def _together(replicas: int, step: Callable[[int, Ask], Step], answer: Ask) -> list[Step]:
-    """Each replica's step, with the questions of all of them answered at once."""
-    wanted: dict[int, dict[tuple[int, ...], int]] = {}
+def _pruned(found: Skeleton, asked: Indices, answers: Floats, strength: Floats) -> Skeleton:
+    lowest = np.full(found.adjacent.shape, np.inf)
+    np.minimum.at(lowest, (asked[:, 0], asked[:, 1]), answers)
+    return replace(explained(found, asked, answers, strength), lowest=lowest)
 
-    def hear(questions: Indices) -> Floats:
-        places = wanted.setdefault(questions.shape[1], {})
-        for question in map(tuple, questions.tolist()):
-            places.setdefault(question, len(places))
-        return np.ones(len(questions))
 
-    for r in range(replicas):
-        step(r, hear)
-    answers = {
-        width: answer(np.array(list(places), dtype=np.intp).reshape(-1, width))
-        for width, places in wanted.items()
-    }
+def _weights(answer: Ask, joined: Sequence[Bools], triples: Sequence[Indices]) -> list[Floats]:
+    """Of the triples of each replica."""
+    size = len(joined[0])
+    asked = [collider_questions(*each) for each in zip(joined, triples, strict=True)]
+    answers = [
+        _together(answer, [questions for questions, _ in width], size)
+        for width in zip(*asked, strict=True)
+    ]
+    return [
+        weighed(own, uses, len(seen))
+        for own, uses, seen in zip(zip(*answers, strict=True), asked, triples, strict=True)
+    ]
 
-    def reply(r: int, questions: Indices) -> Floats:
-        places = wanted[questions.shape[1]]
-        at = [places[question] for question in map(tuple, questions.tolist())]
-        out: Floats = answers[questions.shape[1]][r, at]
-        return out
 
-    return [step(r, partial(reply, r)) for r in range(replicas)]
+def _together(answer: Ask, asked: Sequence[Indices], size: int) -> list[Floats]:
+    """The answers to what each replica asks, found for all of them at once."""
+    questions, place = distinct(np.concatenate(asked), size)
+    if not len(questions):
+        return [np.empty(0) for _ in asked]
+    answers = answer(questions)
+    places = np.split(place, np.cumsum([len(own) for own in asked])[:-1])
+    return [own[at] for own, at in zip(answers, places, strict=True)]

@@ -235,3 +235,22 @@ def test_columns_without_numbers_are_refused() -> None:
 def test_queries_survive_json() -> None:
     for query in (Locations(columns=NAMES), moments_for(3, np.random.default_rng(1))):
         assert from_document(json.loads(json.dumps(to_document(query)))) == query
+
+
+@pytest.mark.parametrize("size", [1, 3, 40])
+def test_a_transform_that_only_scales_needs_no_product_and_gives_the_same(size: int) -> None:
+    """Whole numbers are exact in either way; nor does it matter how rows lie in memory."""
+    rng, schema = np.random.default_rng(size), schema_for(size)
+    scales = np.diag(rng.integers(-FINE, FINE + 1, size))
+    query = moments_for(size, rng, transform=tuple(map(tuple, scales.tolist())))
+    assert query._only_scales and moments_for(3, rng)._only_scales is False
+    rows = rng.normal(scale=3, size=(2500, size))
+    u = np.rint(np.clip((rows - query.centres) / query.reaches, -1, 1) * FINE).T
+    assert np.array_equal(query._mapped(u), scales.astype(float) @ u)
+    assert exact(query, rows, schema) == exact(query, np.asfortranarray(rows), schema)
+
+
+def test_what_is_no_number_counts_as_the_centre() -> None:
+    query = moments_for(1, np.random.default_rng(1), centres=(0.0,), transform=((FINE,),))
+    odd, centre = (query.vectors(np.array([[x]])) for x in (np.nan, 0.0))
+    assert np.array_equal(odd, centre)

@@ -50,7 +50,7 @@ from privet.scores import gaussian
 from privet.search.protocols import Judge
 from privet.trust.curator import Curator
 
-MOST_COLUMNS = 400
+MOST_COLUMNS = 1000
 
 
 def check(schema: Schema, settings: Settings) -> None:

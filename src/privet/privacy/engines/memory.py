@@ -107,9 +107,11 @@ class MemoryRows:
             return self._fine.cut(schema)
         rows = self._merged  # another thread may put a new one in its place
         if rows is None or rows._schema != schema:
-            merge = merge_of(self._schema, schema)
             self._merged = rows = MemoryRows(
-                schema, lambda: merged(self._codes, merge), self._load_numbers, fine=self
+                schema,
+                lambda: merged(self._codes, merge_of(self._schema, schema)),
+                self._load_numbers,
+                fine=self,
             )
         return rows
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from math import isfinite, sqrt
 
 import numpy as np
@@ -26,7 +27,7 @@ BINS = 32  # of a locating histogram: fewer blur wide bounds, more drown in nois
 FINE = 1 << 20  # steps of a column on either side of its centre, and the largest weight
 NORM = 1 << 14  # of a row's vector, so that sums over 2e9 rows stay within 64 bits
 PAIR, SQUARE = 17, 12  # weights of v_i v_j and v_i^2: 2 * 12**2 <= 17**2, and nearly equal
-STEP = 1 << 11  # rows at a time: they stay in the cache
+STEP, FEWEST = 1 << 16, 1 << 9  # numbers, and at least so many rows, at a time: for the cache
 MOST_COLUMNS = 4096  # FINE * FINE * columns stays below 2**53
 
 
@@ -63,7 +64,7 @@ class Locations(Histograms):
         for counts, (low, high), x in zip(lines, bounds, block.T, strict=True):
             with np.errstate(over="ignore", invalid="ignore"):
                 share = (x - low) / (high - low) * BINS
-            place = np.clip(np.nan_to_num(share), 0, BINS - 1).astype(np.int64)
+            place = _within(share, 0, BINS - 1).astype(np.int64)
             counts += np.bincount(place, minlength=BINS)
 
 
@@ -100,14 +101,15 @@ class Moments(Query):
         check_numeric(self.columns, schema)
         p = len(self.columns)
         numbers = (*self.centres, *self.reaches, self.radius)
-        weights = [weight for row in self.transform for weight in row]
+        weights = list(chain.from_iterable(self.transform))
         if (
             len(self.centres) != p
             or len(self.reaches) != p
             or [len(row) for row in self.transform] != [p] * p
             or not all(isfinite(number) for number in numbers)
             or not all(number > 0 for number in (*self.reaches, self.radius))
-            or not all(isinstance(weight, int) and abs(weight) <= FINE for weight in weights)
+            or not all(issubclass(kind, int) for kind in set(map(type, weights)))
+            or not -FINE <= min(weights) <= max(weights) <= FINE
             or not (isinstance(self.constant, int) and 0 <= self.constant <= NORM // 2)
         ):
             raise SchemaError(
@@ -144,17 +146,19 @@ class Moments(Query):
         return narrowed((widened(total, schema) * weights)[np.triu_indices(size)])
 
     def _add(self, total: Integers, block: Floats) -> None:
-        for start in range(0, len(block), STEP):
-            v = self.vectors(block[start : start + STEP])
-            total += (v @ v.T).astype(np.int64).ravel()  # sums below 2**40: exact
+        step = max(FEWEST, STEP // len(self.columns))
+        for start in range(0, len(block), step):
+            v = self.vectors(block[start : start + step])
+            total += (v @ v.T).astype(np.int64).ravel()  # sums below 2**45: exact
 
     def vectors(self, block: Floats) -> Floats:
         """The vectors v of some rows, as columns; whole numbers kept as floats."""
-        x = np.ascontiguousarray(block.T)
         with np.errstate(over="ignore", invalid="ignore"):  # no warning may depend on a row
-            share = (x - self._column(self.centres)) / self._column(self.reaches)
-        u = np.rint(np.clip(np.nan_to_num(share), -1.0, 1.0) * FINE)
-        z = np.array(self.transform, dtype=np.float64) @ u  # whole, below 2**53: exact
+            share = np.ascontiguousarray(block.T - self._column(self.centres))
+            share /= self._column(self.reaches)
+        u = _within(share, -1.0, 1.0)
+        u *= FINE
+        z = self._mapped(np.rint(u, out=u))
         squared = np.zeros(u.shape[1])
         for line in z:
             squared += line * line
@@ -164,9 +168,30 @@ class Moments(Query):
         v[1:, ~((v * v).sum(axis=0) <= NORM**2)] = 0.0
         return v
 
+    def _mapped(self, u: Floats) -> Floats:
+        """The transform of u: whole numbers below 2**53, so exact in either way."""
+        if self._only_scales:
+            return np.diagonal(self._transform)[:, None] * u
+        return self._transform @ u
+
+    @cached_property
+    def _transform(self) -> Floats:
+        return np.array(self.transform, dtype=np.float64)
+
+    @cached_property
+    def _only_scales(self) -> bool:
+        return not np.count_nonzero(self._transform - np.diag(np.diagonal(self._transform)))
+
     @staticmethod
     def _column(numbers: tuple[float, ...]) -> Floats:
         return np.array(numbers)[:, None]
+
+
+def _within(share: Floats, low: float, high: float) -> Floats:
+    """In place: between these, and 0 where it is no number."""
+    np.clip(share, low, high, out=share)
+    np.copyto(share, 0.0, where=np.isnan(share))
+    return share
 
 
 def _check_columns(columns: tuple[str, ...]) -> None:

@@ -1,0 +1,87 @@
+"""What a search has asked, and the answer that spoke most against each pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.arrays import Bools, Floats, Indices
+from privet.search.protocols import Locals
+from privet.search.skeleton import Separators
+from privet.search.stability import DOUBT
+
+Answer = Callable[[Indices], Floats]
+NOBODY = -1  # fills up what was given
+
+
+class Listener:
+    """Counts the questions asked, and remembers the lowest answer about each pair x < y, with what
+    was given; ``joined`` are the pairs that the search joined in the end, ``separators`` what
+    separated others, and ``notes`` what it has to say.
+
+    ``lowest[x, y]`` is nan where nothing was asked, and ``given[x, y]`` ends with ``NOBODY``.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.notes: tuple[str, ...] = ()
+        self.joined: Bools | None = None
+        self.separators: Separators = {}
+        self.lowest: Floats = np.empty((0, 0))
+        self.given: NDArray[np.int32] = np.empty((0, 0, 0), dtype=np.int32)
+
+    def by(self, answer: Answer) -> Answer:
+        """The same answers (of which negative ones speak against an edge), listened to."""
+
+        def listening(questions: Indices) -> Floats:
+            answers = answer(questions)
+            if len(questions):
+                self.count += len(questions)
+                self._remember(questions, answers)
+            return answers
+
+        return listening
+
+    def _remember(self, questions: Indices, answers: Floats) -> None:
+        ends, given = questions[:, :2], questions[:, 2:]
+        self._make_room(int(ends.max()) + 1, given.shape[1])
+        pair = ends.min(axis=1) * len(self.lowest) + ends.max(axis=1)
+        lowest = self.lowest.reshape(-1)
+        before = lowest[pair]
+        np.fmin.at(lowest, pair, answers)
+        better = np.flatnonzero((answers == lowest[pair]) & ~(before <= answers))
+        pair, first = np.unique(pair[better], return_index=True)
+        known = self.given.reshape(len(lowest), -1)
+        known[pair] = NOBODY
+        known[pair, : given.shape[1]] = given[better[first]]
+
+    def _make_room(self, size: int, width: int) -> None:
+        old_size, _, old_width = self.given.shape
+        if size <= old_size and width <= old_width:
+            return
+        size, width = max(size, old_size), max(width, old_width)
+        lowest = np.full((size, size), np.nan)
+        given = np.full((size, size, width), NOBODY, dtype=np.int32)
+        lowest[:old_size, :old_size] = self.lowest
+        given[:old_size, :old_size, :old_width] = self.given
+        self.lowest, self.given = lowest, given
+
+    def scored(self, local: Locals) -> Locals:
+        """The same scores, counted."""
+
+        def listening(child: int, parents: Indices) -> Floats:
+            self.count += len(parents)
+            return local(child, parents)
+
+        return listening
+
+    def near(self, size: int) -> Bools | None:
+        """The pairs that were found, or not dropped without doubt; None if nothing was asked."""
+        if not self.lowest.size:
+            return None
+        near = ~np.eye(size, dtype=bool)
+        x, y = np.nonzero(self.lowest <= DOUBT)
+        near[x, y] = near[y, x] = False
+        return near if self.joined is None else near | self.joined

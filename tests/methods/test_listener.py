@@ -1,0 +1,46 @@
+"""What a listener remembers, against a loop over all questions."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.methods.listener import NOBODY, Listener
+
+
+def _told(
+    answers: dict[tuple[int, ...], float], questions: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    return np.array([answers[tuple(row)] for row in questions.tolist()])
+
+
+def test_the_first_of_the_lowest_answers_is_kept_with_what_was_given() -> None:
+    rng, listener = np.random.default_rng(2), Listener()
+    kept: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {}
+    count = 0
+    for width, size in ((0, 4), (1, 6), (3, 9), (2, 9), (0, 5)):
+        questions = np.array([rng.permutation(size)[: width + 2] for _ in range(60)])
+        answers = rng.integers(-3, 4, size=60).astype(float)
+        answers[answers == 3] = np.inf
+        told = dict(zip(map(tuple, questions.tolist()), answers.tolist(), strict=True))
+        listener.by(partial(_told, told))(questions)
+        count += 60
+        for x, y, *given in questions.tolist():
+            value = told[x, y, *given]
+            pair = min(x, y), max(x, y)
+            if pair not in kept or value < kept[pair][0]:
+                kept[pair] = value, tuple(given)
+    assert listener.count == count
+    asked = {(x, y) for x, y in np.argwhere(~np.isnan(listener.lowest)).tolist()}
+    assert asked == set(kept)
+    for (x, y), (value, given) in kept.items():
+        assert listener.lowest[x, y] == value
+        assert tuple(z for z in listener.given[x, y].tolist() if z != NOBODY) == given
+
+
+def test_nothing_asked_is_nothing_heard() -> None:
+    listener = Listener()
+    listener.by(lambda questions: np.empty(0))(np.empty((0, 3), dtype=np.intp))
+    assert listener.count == 0 and listener.near(3) is None
