@@ -11,17 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import inf, log
 
 import numpy as np
 from scipy.special import chdtr, chdtri, chndtrinc, gammaln, ive
 
-from privet.arrays import Bools, Floats, Indices
+from privet.arrays import Floats, Indices
 from privet.evidence.moments import MomentEvidence
 from privet.independence import chi2
 from privet.independence.fisher_z import fisher_z
 from privet.independence.tables import TableJudge
+from privet.independence.terms import Terms, added
 
 # Cramér's V, or a correlation, that nobody would like to miss.
 STRONG = 0.1
@@ -106,38 +107,22 @@ def of_tables(judges: Sequence[TableJudge], questions: Indices) -> Effects:
     """Of pooled tests of questions (x, y, *Z) of one width; of several sites, for an effect that
     they have in common."""
     asked = np.array([judge.margins_known(questions) for judge in judges])
-    first = judges[0].evidence
-    found = chi2.in_groups(
-        first, questions, partial(_of_terms, judges, asked), np.zeros(4), numbered=True
-    )
-    levels = np.array(first.cardinalities)[questions[:, :2]]
+    sites = [judge.evidence for judge in judges]
+    found = np.zeros((4, len(questions)))
+    for places, each in chi2.terms_of(sites, questions, asked, strata=False):
+        found[:, places] = _of_terms(added(each))
+    levels = np.array(sites[0].cardinalities)[questions[:, :2]]
     scale = np.maximum(levels.min(axis=1) - 1.0, 1.0)
     return Effects(found[0], found[1], found[2], found[3], scale)
 
 
-def _of_terms(
-    judges: Sequence[TableJudge],
-    asked: Bools,
-    _first: object,
-    questions: Indices,
-    at: Indices,
-) -> Floats:
-    total: chi2.Terms | None = None
-    for judge, known in zip(judges, asked[:, at], strict=True):
-        chosen = np.flatnonzero(known)
-        if len(chosen):
-            terms = chi2.pooled_terms(judge.evidence, questions[chosen])
-            total = chi2.added(total, terms, chosen, len(questions))
-    if total is None:
-        return np.zeros((4, len(questions)))
-    sampling = chi2.block_diagonal(total.sampling)
-    covariance = chi2.ridged(sampling + total.noise)
-    rows = total.rows.sum(axis=1)
-    solved = np.linalg.solve(covariance, np.concatenate([total.d[..., None], sampling], axis=2))
-    statistic = np.einsum("ti,ti->t", total.d, solved[..., 0])
-    freedom = np.maximum(total.freedom, 1)
-    worth = rows * np.einsum("tii->t", solved[..., 1:]) / freedom
-    return np.stack([statistic, total.freedom.astype(float), worth, rows])
+def _of_terms(terms: Terms) -> Floats:
+    sampling, rows = terms.sampling[:, 0], terms.rows.sum(axis=1)
+    wanted = np.concatenate([terms.d[..., None], sampling], axis=2)
+    solved = np.linalg.solve(terms.covariance(), wanted)
+    statistic = np.einsum("ti,ti->t", terms.d, solved[..., 0])
+    worth = rows * np.einsum("tii->t", solved[..., 1:]) / np.maximum(terms.freedom, 1)
+    return np.stack([statistic, terms.freedom.astype(float), worth, rows])
 
 
 def of_moments(sites: Sequence[MomentEvidence], questions: Indices) -> Effects:

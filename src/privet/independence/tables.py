@@ -45,13 +45,13 @@ class TableJudge:
         bar = log(1 / self.alpha)
         out = np.full((*self.evidence.replicas, len(questions)), np.inf)
         known = self.margins_known(questions)
-        out[..., known] = chi2.pooled(self.evidence, questions[known]).log_bayes - bar
+        out[..., known] = chi2.factors(self.evidence, questions[known], strata=False)[1] - bar
         lowest = out if out.ndim == 1 else out.min(axis=0)
         open_ = np.flatnonzero(known & (lowest < log(2)))  # above it, the mean stays positive
         open_ = open_[self.table_known(questions[open_])]
-        whole = chi2.full(self.evidence, questions[open_])
-        both = np.logaddexp(out[..., open_], whole.log_bayes - bar) - log(2)
-        asked = (whole.freedom > 0) & (out[..., open_] < log(2))  # as if each replica were alone
+        freedom, whole = chi2.factors(self.evidence, questions[open_], strata=True)
+        both = np.logaddexp(out[..., open_], whole - bar) - log(2)
+        asked = (freedom > 0) & (out[..., open_] < log(2))  # as if each replica were alone
         out[..., open_] = np.where(asked, both, out[..., open_])
         return out
 
