@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from privet.arrays import Floats, Integers
 from privet.errors import SchemaError
 from privet.privacy.queries.base import Query, Rows, codec, records_changed
-from privet.privacy.queries.wide import narrowed, widened
+from privet.privacy.queries.products import multiplied
 from privet.schema.model import Schema
 
 GRID = 32  # a feature of length 1
@@ -123,16 +123,14 @@ class White(Query):
         return self.linf(schema) ** 2
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
-        weighed = rows.weighed(self.columns, self.weights)
-        levels = dict(zip(self.columns, self.features, strict=True))
-        parts = []
-        for members, table in zip(self.sets, weighed.table_batch(self.sets), strict=True):
-            table = widened(table, schema)
-            for axis, name in enumerate(members):
-                u = np.array(levels[name], dtype=np.int64).reshape(len(levels[name]), -1)
-                table = np.moveaxis(np.tensordot(u, table, axes=(0, axis)), 0, axis)
-            parts.append(narrowed(self.multipliers[len(members)] * table.reshape(-1)))
-        return np.concatenate(parts)
+        tables = rows.weighed(self.columns, self.weights).table_batch(self.sets)
+        features = {
+            name: np.array(u, dtype=np.int64).reshape(len(u), -1).T
+            for name, u in zip(self.columns, self.features, strict=True)
+        }
+        factors = [tuple(features[name] for name in members) for members in self.sets]
+        units = [self.multipliers[len(members)] for members in self.sets]
+        return multiplied(tables, factors, units, schema)
 
     def weights(self, codes: Mapping[str, NDArray[np.unsignedinteger[Any]]]) -> NDArray[np.uint8]:
         """The weight of each of some rows, a function of that row alone."""
