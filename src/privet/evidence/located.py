@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -73,3 +74,18 @@ class Located:
             out[(..., *inside)] = values
             variances[(slice(None), *inside)] = place.noise[at].reshape(-1, *ones)
         return out, variances
+
+
+def alike(rows: Indices) -> Iterator[Indices]:
+    """The places of equal rows."""
+    numbers = keys(rows, int(rows.max(initial=0)) + 1)
+    order = np.argsort(numbers, kind="stable")
+    yield from np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
+
+
+def keys(rows: Indices, size: int) -> Integers:
+    """One number for each row of numbers below ``size``."""
+    out = np.zeros(len(rows), dtype=np.int64)
+    for column in rows.T:
+        out = out * size + column
+    return out

@@ -25,7 +25,7 @@ from math import log
 import numpy as np
 from scipy.special import erfc
 
-from privet.arrays import Floats, Indices
+from privet.arrays import Bools, Floats, Indices
 from privet.evidence.moments import MomentEvidence
 from privet.evidence.prior import EFFECTS
 
@@ -96,7 +96,7 @@ class MomentJudge:
     evidence: MomentEvidence
     alpha: float
 
-    def strengths(self) -> Floats:
+    def strengths(self, _pairs: Bools | None = None) -> Floats:
         """Squared z of each pair, without what noise and sampling add."""
         size = len(self.evidence.names)
         x, y = np.array(list(combinations(range(size), 2)), dtype=np.intp).reshape(-1, 2).T

@@ -15,7 +15,7 @@ from functools import reduce
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices, Integers
-from privet.evidence.located import Located
+from privet.evidence.located import Located, alike, keys
 from privet.evidence.tables import TableEvidence
 from privet.independence.strata import (
     FEWEST_ROWS,
@@ -158,13 +158,13 @@ def _of_block(
     pairs = _Pairs.of(evidence, questions[:, :2])
     levels = np.array(evidence.cardinalities)[questions[:, :2]]
     place, inner = np.empty(len(sets), dtype=np.intp), np.empty(len(ends), dtype=np.intp)
-    for chosen in _alike(shapes):
+    for chosen in alike(shapes):
         shape = tuple(shapes[chosen[0]].tolist())
         at = np.unique(z[chosen])
         place[at] = np.arange(len(at))
         strata, known = _Strata.of(of_sets, sets, at, shape), {}
         both = np.unique(np.concatenate([x[chosen], y[chosen]]))
-        for own in _alike(np.array(evidence.cardinalities)[ends[both, :1]]):
+        for own in alike(np.array(evidence.cardinalities)[ends[both, :1]]):
             at = both[own]
             k, inner[at] = evidence.cardinalities[int(ends[at[0], 0])], np.arange(len(at))
             values, variances = of_ends.padded(at, (k, *shape))
@@ -172,7 +172,7 @@ def _of_block(
             inverse = evidence.all_designs[ends[at, 0], :k, :k]
             noise = variances[:, 1].reshape(len(at), -1)
             known[k] = _Ends.of(values, noise, inverse, strata, place[given[at]])
-        for own in _alike(levels[chosen]):
+        for own in alike(levels[chosen]):
             at = chosen[own]
             i, j = known[int(levels[at[0], 0])], known[int(levels[at[0], 1])]
             table, noise = pairs.at(at)
@@ -196,7 +196,7 @@ class _Pairs:
         tables: list[tuple[Floats, Floats]] = []
         number, inner = np.empty((2, len(unique)), dtype=np.intp)
         levels = np.array(evidence.cardinalities)
-        for at in _alike(levels[unique]):
+        for at in alike(levels[unique]):
             number[at], inner[at] = len(tables), np.arange(len(at))
             shape = tuple(levels[unique[at[0]]].tolist())
             values, variances = located.padded(at, shape)
@@ -253,19 +253,5 @@ def _spread(design: Floats, variances: Floats) -> Floats:
 
 def _unique(sets: Indices, size: int) -> tuple[Indices, Indices]:
     """Each row once, and where each is among these."""
-    _, first, where = np.unique(_keys(sets, size), return_index=True, return_inverse=True)
+    _, first, where = np.unique(keys(sets, size), return_index=True, return_inverse=True)
     return sets[first], where.ravel()
-
-
-def _alike(rows: Indices) -> Iterator[Indices]:
-    """The places of equal rows."""
-    keys = _keys(rows, int(rows.max(initial=0)) + 1)
-    order = np.argsort(keys, kind="stable")
-    yield from np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
-
-
-def _keys(rows: Indices, size: int) -> Integers:
-    keys = np.zeros(len(rows), dtype=np.int64)
-    for column in rows.T:
-        keys = keys * size + column
-    return keys

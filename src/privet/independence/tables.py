@@ -26,13 +26,12 @@ class TableJudge:
     evidence: TableEvidence
     alpha: float
 
-    def strengths(self) -> Floats:
-        """Squared effect φ² of each pair, without what noise adds."""
+    def strengths(self, pairs: Bools | None = None) -> Floats:
+        """Squared effect φ² of each pair, without what noise adds; the least of those not asked."""
         size = len(self.evidence.names)
-        pairs = np.array(list(combinations(range(size), 2)), dtype=np.intp).reshape(-1, 2)
+        x, y = np.nonzero(np.triu(np.ones((size, size), dtype=bool) if pairs is None else pairs, 1))
         out = np.full((*self.evidence.replicas, size, size), 1e-9)
-        effect = chi2.effects(self.evidence, pairs)
-        out[..., pairs[:, 0], pairs[:, 1]] = out[..., pairs[:, 1], pairs[:, 0]] = effect
+        out[..., x, y] = out[..., y, x] = chi2.effects(self.evidence, np.stack([x, y], axis=1))
         return out
 
     def margins(self, questions: Indices) -> Floats:

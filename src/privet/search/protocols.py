@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from privet.arrays import Floats, Indices
+from privet.arrays import Bools, Floats, Indices
 
 # For rows (x, y, *S): by how much the score grows if x becomes a further parent of y beside S;
 # the same if y becomes one of x. Infinite: the evidence cannot say. The margins of a judge are
@@ -20,9 +20,9 @@ Locals = Callable[[int, Indices], Floats]
 
 
 class Judge(Protocol):
-    """Answers from evidence: the strength of each pair, and a margin for each question (x, y,
-    *Z): how much speaks for dependence; negative: independent."""
+    """Answers from evidence: the strength of each pair (or at least of some ``pairs``), and a
+    margin for each question (x, y, *Z): how much speaks for dependence; negative: independent."""
 
-    def strengths(self) -> Floats: ...
+    def strengths(self, pairs: Bools | None = None) -> Floats: ...
 
     def margins(self, questions: Indices) -> Floats: ...

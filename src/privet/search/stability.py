@@ -37,7 +37,8 @@ def replicated(
     rngs: Sequence[np.random.Generator],
 ) -> list[Bools]:
     """The graph that each replica in the stack gives, which ``judge`` answers for."""
-    strengths = judge.strengths()
+    near = start.adjacent.astype(np.float32)
+    strengths = judge.strengths(start.adjacent | (near @ near > 0))  # others are not looked at
     founds = [start for _ in rngs]
     for order in range(max_order + 1):
 
