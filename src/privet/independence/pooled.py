@@ -28,6 +28,8 @@ from privet.independence.strata import (
 
 # Numbers in one block of work, so that memory stays bounded whatever the size of the tables.
 BLOCK_NUMBERS = 2_000_000
+# To so many levels the columns of Z are filled up: more shapes cost time, and so do empty levels.
+ROOM = np.array([2, 3, 4, 6, 8, 12, 16, 24, *(1 << np.arange(5, 32))])
 
 
 @dataclass(frozen=True)
@@ -103,29 +105,19 @@ class _Ends:
             noise=own,
         )
 
-    def at(self, places: Indices) -> _Ends:
-        return _Ends(
-            left=self.left[:, places],
-            right=self.right[:, places],
-            sampling=self.sampling[:, places],
-            free=self.free[:, places],
-            seen=self.seen[:, places],
-            within=self.within[places],
-            noise=self.noise[places],
-        )
-
 
 def parts(evidence: TableEvidence, questions: Indices) -> Iterator[tuple[Indices, Parts]]:
     """Of questions (x, y, *Z) with as many members of Z: places of some of them, all of which have
     as many levels of x and of y, and their parts."""
     levels = np.array(evidence.cardinalities)
-    room = np.minimum(2 ** np.ceil(np.log2(levels)).astype(np.intp), levels.max())
+    room = np.minimum(ROOM[ROOM.searchsorted(levels)], levels.max())
     questions = _ordered(levels, questions)
     shapes = room[questions[:, 2:]]
-    numbers = _numbers(levels[questions[:, :2]], shapes.prod(axis=1))
-    below = np.cumsum(numbers) * int(np.prod(evidence.replicas))
-    cuts = np.flatnonzero(np.diff(below // BLOCK_NUMBERS)) + 1
-    for block in np.split(np.arange(len(questions)), cuts) if len(questions) else ():
+    ends = levels[questions[:, :2]]
+    order = np.lexsort(np.hstack([ends, shapes]).T)  # so that few shapes are in each block
+    numbers = _numbers(ends, shapes.prod(axis=1))[order] * int(np.prod(evidence.replicas))
+    cuts = np.flatnonzero(np.diff(np.cumsum(numbers) // BLOCK_NUMBERS)) + 1
+    for block in np.split(order, cuts) if len(order) else ():
         for places, found in _of_block(evidence, questions[block], shapes[block]):
             yield block[places], found
 
@@ -174,10 +166,10 @@ def _of_block(
             known[k] = _Ends.of(values, noise, inverse, strata, place[given[at]])
         for own in alike(levels[chosen]):
             at = chosen[own]
-            i, j = known[int(levels[at[0], 0])], known[int(levels[at[0], 1])]
+            first, second = (known[k] for k in levels[at[0]].tolist())
             table, noise = pairs.at(at)
             common = None if evidence.exact else (noise, strata.noise[place[z[at]]])
-            yield at, _joined(table, i.at(inner[x[at]]), j.at(inner[y[at]]), common)
+            yield at, _joined(table, first, inner[x[at]], second, inner[y[at]], common)
 
 
 @dataclass(frozen=True)
@@ -214,23 +206,32 @@ class _Pairs:
         return tables[:, self.inner[questions]], noise[self.inner[questions]]
 
 
-def _joined(table: Floats, x: _Ends, y: _Ends, noises: tuple[Floats, Floats] | None) -> Parts:
-    """The parts of questions, from the tables of (x, y) and both ends. ``noises`` are those of the
-    components of (x, y) and of the strata; None where there are none."""
-    d = (table - x.left.swapaxes(2, 3) @ y.right)[..., :-1, :-1]
+def _joined(
+    table: Floats,
+    x: _Ends,
+    i: Indices,
+    y: _Ends,
+    j: Indices,
+    noises: tuple[Floats, Floats] | None,
+) -> Parts:
+    """The parts of questions, from the tables of (x, y) and the ends at ``i`` and ``j``. ``noises``
+    are those of the components of (x, y) and of the strata; None where there are none."""
+    d = (table - x.left[:, i].swapaxes(2, 3) @ y.right[:, j])[..., :-1, :-1]
     copies, tests, a, b = d.shape
     m = a * b
-    sampling = (x.sampling.swapaxes(2, 3) @ y.sampling).reshape(copies, tests, a, a, b, b)
-    sampling = sampling.swapaxes(3, 4).reshape(copies, tests, m, m)
+    sampling = x.sampling[:, i].swapaxes(2, 3) @ y.sampling[:, j]
+    sampling = sampling.reshape(copies, tests, a, a, b, b).swapaxes(3, 4)
     noise = np.zeros((1, 1, m, m))
     if noises is not None:
         of_pair, of_strata = noises
-        across = of_pair[:, None, None] * y.within + _turned(y.free, x.noise)
-        noise = _kron(x.within, across)
-        noise += _kron(_turned(x.free, y.noise), y.within)
-        free = x.free[..., :, None] * y.free[..., None, :]
+        free_x, free_y, within_x, within_y = x.free[:, i], y.free[:, j], x.within[i], y.within[j]
+        across = of_pair[:, None, None] * within_y + _turned(free_y, x.noise[i])
+        noise = _kron(within_x, across)
+        noise += _kron(_turned(free_x, y.noise[j]), within_y)
+        free = free_x[..., :, None] * free_y[..., None, :]
         noise += _turned(free.reshape(*free.shape[:3], m), of_strata)
-    return Parts(d.reshape(copies, tests, m), sampling, noise, (x.seen - 1) * (y.seen - 1))
+    freedom = (x.seen[:, i] - 1) * (y.seen[:, j] - 1)
+    return Parts(d.reshape(copies, tests, m), sampling.reshape(copies, tests, m, m), noise, freedom)
 
 
 def _kron(a: Floats, b: Floats) -> Floats:
