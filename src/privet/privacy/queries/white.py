@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import groupby
 from math import prod
 from typing import Any
 
@@ -157,8 +159,8 @@ def squared_lengths(
     """Of each row, Σ_A price ∏_{i∈A} lengths[i, row], the price that of the number of columns in A.
 
     Sets that differ in their last column only are worked out together, and where that runs over
-    all columns from one on, their sum serves many. Nothing is taken off: all that floating point
-    can lose is a share of the sum.
+    all columns from one on, their sum serves many; so are those that differ in their last two.
+    Nothing is taken off: all that floating point can lose is a share of the sum.
     """
     from_here = np.cumsum(lengths[::-1], axis=0)[::-1]
     lasts: dict[tuple[int, ...], list[int]] = {}
@@ -166,12 +168,17 @@ def squared_lengths(
         if members:
             lasts.setdefault(members[:-1], []).append(members[-1])
     out = np.full(lengths.shape[1], prices[0] if () in sets else 0.0)
-    for prefix, last in lasts.items():
-        whole = last == list(range(last[0], len(lengths)))
-        total = from_here[last[0]] if whole else lengths[last].sum(axis=0)
-        for i in prefix:
-            total = total * lengths[i]
-        out += prices[len(prefix) + 1] * total
+    in_order = sorted(lasts, key=lambda prefix: (len(prefix), prefix))
+    for (width, first), prefixes in groupby(in_order, lambda prefix: (len(prefix), prefix[:-1])):
+        total = np.zeros(lengths.shape[1])
+        for prefix in prefixes:
+            last = lasts[prefix]
+            whole = last == list(range(last[0], len(lengths)))
+            part = from_here[last[0]] if whole else reduce(np.add, (lengths[i] for i in last))
+            total += part * lengths[prefix[-1]] if prefix else part
+        for i in first:
+            total *= lengths[i]
+        out += prices[width + 1] * total
     return out
 
 
