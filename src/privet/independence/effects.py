@@ -49,13 +49,16 @@ class Effects:
 
     def intervals(self, doubt: float = 0.05) -> tuple[Floats, Floats]:
         """The sizes that are likely up to this doubt, half of it on each side."""
+        return self._end(1 - doubt / 2), self.largest(doubt)
+
+    def largest(self, doubt: float = 0.05) -> Floats:
+        """The upper ends of these alone."""
+        return np.where(self.freedom > 0, self._end(doubt / 2), 1.0)
+
+    def _end(self, tail: float) -> Floats:
         m, t = np.maximum(self.freedom, 1.0), np.maximum(self.statistic, 1e-9)
-        ends = []
-        for tail in (1 - doubt / 2, doubt / 2):
-            reachable = chdtr(m, t) > tail
-            found = np.where(reachable, chndtrinc(t, m, tail), 0.0)
-            ends.append(np.minimum(np.sqrt(np.nan_to_num(found) / self._unit()), 1.0))
-        return ends[0], np.where(self.freedom > 0, ends[1], 1.0)
+        found = np.where(chdtr(m, t) > tail, chndtrinc(t, m, tail), 0.0)
+        return np.asarray(np.minimum(np.sqrt(np.nan_to_num(found) / self._unit()), 1.0))
 
     def log_ratio(self, size: float = STRONG) -> Floats:
         """Log likelihood of an effect of this size, against that of none."""

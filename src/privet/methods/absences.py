@@ -27,14 +27,15 @@ def absences(basis: Basis, graph: Graph, bar: float) -> tuple[Absence, ...]:
     if basis.effects is None:
         return ()
     names, told = graph.nodes, []
+    joined = {frozenset((edge.source, edge.target)) for edge in graph.edges}
     widths: dict[int, list[tuple[float, Question]]] = {}
     for x, y in combinations(range(len(names)), 2):
         value, question = basis.listener.lowest.get((x, y), (np.inf, ()))
-        if np.isfinite(value) and not graph.adjacent(names[x], names[y]):
+        if np.isfinite(value) and frozenset((names[x], names[y])) not in joined:
             widths.setdefault(len(question), []).append((value, question))
     for asked in widths.values():
         found = basis.effects(np.array([question for _, question in asked], dtype=np.intp))
-        sizes, (_, largest), ratios = found.sizes(), found.intervals(), found.log_ratio()
+        sizes, largest, ratios = found.sizes(), found.largest(), found.log_ratio()
         rows, epsilon = found.needed()
         for i, (value, (x, y, *given)) in enumerate(asked):
             told.append(
