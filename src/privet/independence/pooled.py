@@ -90,7 +90,7 @@ class _Ends:
         own = _spread(design, noise)
         margin = design @ values.swapaxes(2, 3) @ inverse.swapaxes(1, 2)
         shares = shares_of(margin, total, informative, strata.noise[z], own, inverse)
-        shares *= design.any(axis=2)[..., None]  # none where there is no stratum
+        shares *= np.any(design, axis=2, keepdims=True)  # none where there is no stratum
         sure, rest = informative[..., None], inverse[:, :-1, 1:]
         total = total[..., None]
         both = np.sqrt(np.maximum(total, 0.0))[..., None] * multinomial(shares)
