@@ -13,7 +13,8 @@ import privet
 from privet.errors import EvidenceError
 from privet.evidence.cuts import FEWEST, MOST, STEP, Spread, as_cut, chosen, groups, histograms
 from privet.evidence.location import spread
-from privet.evidence.tables import TableEvidence, table_replicas
+from privet.evidence.table_replicas import table_replicas
+from privet.evidence.tables import TableEvidence
 from privet.methods.options import make_settings
 from privet.methods.sources import tables
 from privet.privacy.ledger.book import Ledger

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from privet.errors import SchemaError
-from privet.evidence.tables import TableEvidence, _Layer, table_replicas
+from privet.evidence.table_replicas import table_replicas
+from privet.evidence.tables import TableEvidence, _Layer
 from privet.graph.confidence import with_confidence
 from privet.graph.edge import Edge
 from privet.graph.graph import Graph

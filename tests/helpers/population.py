@@ -50,7 +50,7 @@ class Gaussian:
             float(self.local(v, np.flatnonzero(dag[:, v])[None])[0]) for v in range(len(dag))
         )
 
-    def strengths(self) -> Floats:
+    def strengths(self, _pairs: Bools | None = None) -> Floats:
         scale = np.diag(self.covariance)
         squared: Floats = self.covariance**2 / np.outer(scale, scale)
         return squared

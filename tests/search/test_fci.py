@@ -52,7 +52,7 @@ class Oracle:
         rows = questions.tolist()
         return np.array([yes if self.independent(x, y, z) else no for x, y, *z in rows])
 
-    def strengths(self) -> Floats:
+    def strengths(self, _pairs: Bools | None = None) -> Floats:
         return np.ones((len(self.seen), len(self.seen)))
 
     def margins(self, questions: Indices) -> Floats:
@@ -293,7 +293,7 @@ def test_the_numbering_of_columns_does_not_matter(faster: bool) -> None:
 class RumourJudge(Rumours):
     """Answers without any DAG behind them; some of them that nothing can be said."""
 
-    def strengths(self) -> Floats:
+    def strengths(self, _pairs: Bools | None = None) -> Floats:
         return self.strength
 
     def margins(self, questions: Indices) -> Floats:
@@ -323,7 +323,7 @@ def test_contradictory_answers_give_a_graph_that_depends_on_no_numbering(faster:
 
 def test_who_cannot_say_removes_nothing_and_turns_nothing() -> None:
     class Silent:
-        def strengths(self) -> Floats:
+        def strengths(self, _pairs: Bools | None = None) -> Floats:
             return np.ones((4, 4))
 
         def margins(self, questions: Indices) -> Floats:
@@ -340,7 +340,7 @@ class Told:
     def __init__(self, told: Margins) -> None:
         self.told = told
 
-    def strengths(self) -> Floats:
+    def strengths(self, _pairs: Bools | None = None) -> Floats:
         return np.ones((4, 4))
 
     def margins(self, questions: Indices) -> Floats:

@@ -40,7 +40,7 @@ def some_dag(seed: int, largest: int = 12) -> Bools:
 class Gossip(Rumours):
     """Contradictory answers as a judge."""
 
-    def strengths(self) -> Floats:
+    def strengths(self, _pairs: object = None) -> Floats:
         return self.strength
 
     def margins(self, questions: Indices) -> Floats:
@@ -92,7 +92,7 @@ def test_of_two_that_part_each_other_the_stronger_stays() -> None:
     parted = {(0, 1, 2, 3), (0, 2, 1, 3), (1, 3)}
 
     class Entangled(Oracle):
-        def strengths(self) -> Floats:
+        def strengths(self, _pairs: object = None) -> Floats:
             return strength
 
         def margins(self, questions: Indices) -> Floats:

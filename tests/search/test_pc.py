@@ -49,7 +49,7 @@ class Oracle:
         self.graph.add_edges_from(np.argwhere(dag).tolist())
         self.independent = Separation(dag)
 
-    def strengths(self) -> NDArray[np.float64]:
+    def strengths(self, _pairs: Any = None) -> NDArray[np.float64]:
         return np.ones((self.size, self.size))
 
     def _answers(self, questions: NDArray[np.intp], no: float, yes: float) -> Any:

@@ -18,18 +18,21 @@ from privet.arrays import Floats, Indices
 
 ROUNDS = 10
 EMPTIEST = 1e-5  # share of the rows below which no cell of a pair is believed
-BLOCK_NUMBERS = 1_000_000  # worked out at once
+BLOCK_NUMBERS = 200_000  # worked out at once, so that they stay in the cache
 
 
 def completed(tables: Callable[[Indices], Floats], sets: Indices) -> Floats:
     """Tables of sets of three columns of one shape, from those of pairs."""
-    pairs = [_positive(tables(sets[:, [i, j]])) for i, j in ((0, 1), (0, 2), (1, 2))]
-    out = np.ones((*pairs[0].shape, pairs[1].shape[2]))
+    pairs = [
+        np.ascontiguousarray(_positive(tables(sets[:, [i, j]])).transpose(1, 2, 0))
+        for i, j in ((0, 1), (0, 2), (1, 2))
+    ]
+    out = np.ones((*pairs[0].shape[:2], *pairs[1].shape[1:]))  # sets last: sums are fast
     for _ in range(ROUNDS):
-        out *= (pairs[0] / out.sum(axis=3))[:, :, :, None]
-        out *= (pairs[1] / out.sum(axis=2))[:, :, None, :]
-        out *= (pairs[2] / out.sum(axis=1))[:, None, :, :]
-    return out
+        out *= (pairs[0] / out.sum(axis=2))[:, :, None]
+        out *= (pairs[1] / out.sum(axis=1))[:, None]
+        out *= pairs[2] / out.sum(axis=0)
+    return np.ascontiguousarray(np.moveaxis(out, 3, 0))
 
 
 def _positive(tables: Floats) -> Floats:
@@ -40,9 +43,10 @@ def _positive(tables: Floats) -> Floats:
 def components(tables: Floats, features: Sequence[Floats]) -> Floats:
     """Of tables of three columns, each with its features (tables x levels x features)."""
     first, second, third = features
-    out = np.einsum("tabc,tcz->tabz", tables, third, optimize=True)
-    out = np.einsum("tabz,tby->tayz", out, second, optimize=True)
-    return np.asarray(np.einsum("tayz,tax->txyz", out, first, optimize=True))
+    out = tables @ third[:, None]
+    out = second.swapaxes(1, 2)[:, None] @ out
+    flat = first.swapaxes(1, 2) @ out.reshape(*out.shape[:2], -1)
+    return flat.reshape(len(flat), -1, *out.shape[2:])
 
 
 def shrunk(measured: Floats, noise: Floats, towards: Floats) -> tuple[Floats, Floats]:

@@ -23,7 +23,7 @@ from privet.evidence import completion
 from privet.evidence.cuts import as_cut
 from privet.evidence.whole_table import interactions, is_whole
 from privet.privacy.queries.base import Release
-from privet.privacy.queries.contrasts import contrasts, design_inverse
+from privet.privacy.queries.contrasts import design_inverse
 from privet.privacy.queries.tables import Components
 from privet.privacy.queries.white import GRID as WHITE_GRID
 from privet.privacy.queries.white import WEIGHT, White
@@ -160,13 +160,14 @@ class TableEvidence:
             raise EvidenceError("sets must name columns in the order of the schema; sort them")
         sizes = k[members].prod(axis=1)
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        keys = self._keys(members)
+        keys = self.keys(members)
         order = np.argsort(keys)
         flat = np.concatenate([values[starts[i] : starts[i + 1]] for i in order])
         offsets = np.concatenate([[0], np.cumsum(sizes[order])])
         return _Layer(keys[order], offsets, flat, np.full(len(order), noise))
 
-    def _keys(self, members: Indices) -> Integers:
+    def keys(self, members: Indices) -> Integers:
+        """One number for each set of columns in ascending order."""
         keys = np.zeros(len(members), dtype=np.int64)
         for column in members.T:
             keys = keys * len(self.names) + column
@@ -185,10 +186,10 @@ class TableEvidence:
         layer = self.layers.get(sets.shape[1])
         if layer is None or not len(sets):
             return np.zeros(len(sets), dtype=bool)
-        return layer.position(self._keys(np.sort(sets, axis=1)))[1]
+        return layer.position(self.keys(np.sort(sets, axis=1)))[1]
 
     @cached_property
-    def _calm(self) -> TableEvidence:
+    def calm(self) -> TableEvidence:
         """The same, with triples of weighed rows drawn to what pairs say (``completion.py``), and
         less noise in these (for a stack: its mean)."""
         if self.features is None or 3 not in self.layers:
@@ -222,7 +223,7 @@ class TableEvidence:
         layer = self.layers.get(sets.shape[1])
         if layer is None:
             return np.zeros((*self.replicas, len(sets), *shape)), np.zeros(len(sets))
-        at, found = layer.position(self._keys(np.sort(sets, axis=1)))
+        at, found = layer.position(self.keys(np.sort(sets, axis=1)))
         index = layer.offsets[at].reshape(-1, *[1] * len(shape))
         for axis, size in enumerate(shape):
             # blocks are stored with their columns in ascending order: those behind this one
@@ -256,7 +257,7 @@ class TableEvidence:
             for subset in combinations(range(size), order):
                 if apart and order > 2 and subset[:2] == (0, 1):
                     continue
-                source = self._calm if apart and order == 3 else self
+                source = self.calm if apart and order == 3 else self
                 values, variances[subset] = source.blocks(sets[:, subset])
                 inside = (slice(1, None) if i in subset else 0 for i in range(size))
                 where: tuple[Any, ...] = (..., *inside)
@@ -292,21 +293,21 @@ class TableEvidence:
 
     def designs(self, columns: Indices) -> Floats:
         """The same, without a copy for each replica."""
-        if self.features is None:
-            first = int(columns[0])
-            return design_inverse(self.cardinalities[first], self.ordered[first])[None]
         k = self.cardinalities[int(columns[0])]
-        return self._white_inverses[columns, :k, :k]
+        if self.features is None:
+            columns = columns[:1]
+        return self.all_designs[columns, :k, :k]
 
     @cached_property
-    def _white_inverses(self) -> Floats:
-        """Of all columns, in the corners of squares of one size."""
-        assert self.features is not None
+    def all_designs(self) -> Floats:
+        """The inverse designs of all columns, in the corners of squares of one size."""
         most = max(self.cardinalities)
-        out = np.zeros((len(self.features), most, most))
-        for square, u in zip(out, self.features, strict=True):
-            k = len(u)
-            square[:k, :k] = np.linalg.inv(np.column_stack([np.ones(k), u]).T)
+        out = np.zeros((len(self.cardinalities), most, most))
+        for i, (square, k) in enumerate(zip(out, self.cardinalities, strict=True)):
+            if self.features is None:
+                square[:k, :k] = design_inverse(k, self.ordered[i])
+            else:
+                square[:k, :k] = np.linalg.inv(np.column_stack([np.ones(k), self.features[i]]).T)
         return out
 
 
@@ -343,43 +344,3 @@ def _merge(old: _Layer, new: _Layer) -> _Layer:
 def components_query(names: tuple[str, ...], sets: Iterable[tuple[int, ...]]) -> Components:
     """The query for sets of column indices."""
     return Components(tuple(tuple(names[i] for i in members) for members in sets))
-
-
-def table_replicas(evidence: TableEvidence, count: int, rng: np.random.Generator) -> TableEvidence:
-    """A stack of replicas: evidence that might have been measured instead.
-
-    A replica adds, to what was measured, fresh noise of the size that the privacy noise had and
-    fresh sampling noise of the size that n rows have. It costs nothing: only releases go in.
-    """
-    roots = _sampling_roots(evidence)
-    rows = evidence.rows + rng.normal(size=count) * np.sqrt(evidence.rows_variance)
-    scale = np.sqrt(np.maximum(evidence.rows, 0.0))
-    layers = {}
-    for order, layer in evidence.layers.items():
-        spread = np.repeat(np.sqrt(layer.variances), np.diff(layer.offsets))
-        values = layer.values + rng.normal(size=(count, len(layer.values))) * spread
-        for at, members in enumerate(evidence.members(order)):
-            drawn = rng.normal(size=(count, *(evidence.cardinalities[i] for i in members)))
-            for axis, i in enumerate(members, start=1):
-                drawn = np.moveaxis(np.tensordot(drawn, roots[i], (axis, 1)), -1, axis)
-            values[:, layer.offsets[at] : layer.offsets[at + 1]] += scale * drawn.reshape(
-                count, layer.offsets[at + 1] - layer.offsets[at]
-            )
-        layers[order] = replace(layer, values=values)
-    return replace(evidence, rows=rows, layers=layers)
-
-
-def _sampling_roots(evidence: TableEvidence) -> list[Floats]:
-    """Per column, a root of the covariance of one record's contrasts.
-
-    The covariance of a component is that of independent columns: the tensor product of these.
-    """
-    roots = []
-    for i, (k, ordered) in enumerate(zip(evidence.cardinalities, evidence.ordered, strict=True)):
-        counts = np.maximum(evidence.tables(np.array([[i]]))[0], 0.0) + 1e-9
-        p = counts / counts.sum()
-        h = contrasts(k, ordered).astype(float)
-        if evidence.features is not None:
-            h = evidence.features[i].T
-        roots.append(h @ (np.diag(np.sqrt(p)) - np.outer(p, np.sqrt(p))))
-    return roots

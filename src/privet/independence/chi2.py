@@ -22,22 +22,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
 
 import numpy as np
-from scipy.special import chdtrc
 
 from privet.arrays import Bools, Floats, Indices, Integers
-from privet.evidence.prior import EFFECTS
 from privet.evidence.tables import TableEvidence
-from privet.independence.strata import Strata, kronecker, outer, shared_noise, strata_design
+from privet.independence import pooled as pooled_parts
+from privet.independence.strata import Strata, outer, shared_noise, strata_design
+from privet.independence.terms import Terms, added, grain
 
 # Numbers in one block of work, so that memory stays bounded whatever the size of the tables.
 BLOCK_NUMBERS = 2_000_000
-# Variance of doubt about each count, for Bayes factors: counts are whole, so where a hundredth
-# of a row is expected, one row is not yet proof.
-GRAIN = 0.25
-BLANK = np.array([0.0, 0.0, 1.0, 0.0])  # a test without information
 
 
 @dataclass(frozen=True)
@@ -51,48 +46,42 @@ class Tested:
     log_bayes: Floats
 
 
-@dataclass(frozen=True)
-class Terms:
-    """What a test is made of, many at a time: departures of ``k`` strata (one, if these were
-    pooled) with ``m`` numbers each, the sampling covariance of each stratum, the covariance of the
-    noise, and the rows in each stratum. Terms of several sites add up."""
-
-    d: Floats  # (tests, k m)
-    sampling: Floats  # (tests, k, m, m)
-    noise: Floats  # (tests, k m, k m)
-    rows: Floats  # (tests, k)
-    freedom: Integers
-
-    def test(self, grain: Floats) -> Floats:
-        weighed = self.sampling * np.maximum(self.rows, 0.0)[:, :, None, None]
-        covariance = block_diagonal(self.sampling) + self.noise
-        return _chi_square(self.d, covariance, block_diagonal(weighed), self.freedom, grain)
-
-
 def pooled(evidence: TableEvidence, questions: Indices) -> Tested:
     """Pooled tests of questions (x, y, *Z), all with as many members of Z."""
-    return Tested(*in_groups(evidence, questions, _pooled, BLANK))
+    return jointly([evidence], questions, strata=False)[0]
 
 
 def full(evidence: TableEvidence, questions: Indices) -> Tested:
     """Full tests of questions (x, y, *Z); all components of each set must have been measured."""
-    return Tested(*in_groups(evidence, questions, _full, BLANK))
+    return jointly([evidence], questions, strata=True)[0]
+
+
+def factors(evidence: TableEvidence, questions: Indices, *, strata: bool) -> tuple[Floats, Floats]:
+    """Degrees of freedom and log Bayes factors alone, of pooled tests or, with ``strata``, of full
+    ones."""
+    out = np.zeros((2, *evidence.replicas, len(questions)))
+    for places, (terms,) in terms_of([evidence], questions, strata=strata):
+        out[..., places] = terms.factors().reshape(2, *evidence.replicas, -1)
+    return out[0], out[1]
 
 
 def jointly(
     sites: Sequence[TableEvidence],
     questions: Indices,
-    asked: Bools,
+    asked: Bools | None = None,
     *,
     strata: bool,
 ) -> list[Tested]:
     """Each site's own tests, and last those for one effect that all share, with the sites as strata
     that are pooled (as Cochran, Mantel and Haenszel have it). They are pooled tests over Z, or full
     ones with ``strata``. ``asked``: which sites (rows) add to which questions."""
-    test = partial(_jointly, sites, asked, strata)
-    blank = np.tile(BLANK, len(sites) + 1)
-    answers = in_groups(sites[0], questions, test, blank, numbered=True)
-    return [Tested(*each) for each in np.split(answers, len(sites) + 1)]
+    replicas = sites[0].replicas
+    out = np.zeros((len(sites) + 1, 4, *replicas, len(questions)))
+    out[:, 2] = 1.0  # without information
+    for places, terms in terms_of(sites, questions, asked, strata=strata):
+        for own, each in zip(out, [*terms, added(terms)], strict=True):
+            own[..., places] = each.test().reshape(4, *replicas, -1)
+    return [Tested(*each) for each in out]
 
 
 def pooled_counted(
@@ -103,35 +92,77 @@ def pooled_counted(
 ) -> Tested:
     """Pooled tests on exact evidence of pairs and counted tables of (x, Z) and (y, Z), whatever
     the size of Z. ``drawn``: so many replicas, whose departures have fresh sampling noise."""
-    test = partial(_pooled_counted, tables, drawn)
     copies = () if drawn is None else (drawn[0],)
-    return Tested(*in_groups(evidence, questions, test, BLANK, replicas=copies))
+    out = np.zeros((4, *copies, len(questions)))
+    questions = _canonical(evidence, questions)
+    for chosen in _groups(evidence, questions):
+        answers = _pooled_counted(tables, drawn, evidence, questions[chosen])
+        out[..., chosen] = answers.reshape(4, *copies, len(chosen))
+    return Tested(*out)
 
 
 def effects(evidence: TableEvidence, pairs: Indices) -> Floats:
     """Squared effect φ² of pairs, without the part that noise and sampling add."""
-    out: Floats = in_groups(evidence, pairs, _effects, np.zeros(1))[0]
+    out = np.zeros((*evidence.replicas, len(pairs)))
+    for places, (terms,) in terms_of([evidence], pairs, strata=False):
+        d, sampling = terms.d, terms.sampling[:, 0]
+        stacked = np.concatenate([d[..., None], terms.covariance()], axis=2)
+        solved = np.linalg.solve(_ridged(sampling + 1e-9 * terms.noise), stacked)
+        squared = np.einsum("ti,ti->t", d, solved[..., 0]) - np.einsum("tii->t", solved[..., 1:])
+        effect = np.maximum(squared / terms.rows[:, 0], 1e-9)
+        out[..., places] = effect.reshape(*evidence.replicas, -1)
     return out
 
 
-def in_groups(
-    evidence: TableEvidence,
+def terms_of(
+    sites: Sequence[TableEvidence],
     questions: Indices,
-    test: Callable[..., Floats],
-    blank: Floats,
-    replicas: tuple[int, ...] | None = None,
-    numbered: bool = False,
-) -> Floats:
-    """The results of a test (rows) for all questions, worked out shape by shape. One that is
-    ``numbered`` is also told which questions these are."""
-    replicas = evidence.replicas if replicas is None else replicas
-    out = np.zeros((len(blank), *replicas, len(questions)))
-    out.T[:] = blank
+    asked: Bools | None = None,
+    *,
+    strata: bool,
+) -> Iterator[tuple[Indices, list[Terms]]]:
+    """Places of some questions that are worked out together, and the terms of each site, with
+    nothing known where it is not ``asked``; in these, all questions of the first replica come
+    first. Questions that no site is asked are left out."""
+    some = np.arange(len(questions))
+    if asked is not None:
+        some = np.flatnonzero(asked.any(axis=0))
+        questions, asked = questions[some], asked[:, some]
+    make = _full_by_shape if strata else _pooled_by_shape
+    for found in zip(*(make(site, questions) for site in sites), strict=True):
+        places = found[0][0]
+        terms = [each for _, each in found]
+        if asked is not None and not asked.all():
+            copies = int(np.prod(sites[0].replicas))
+            known = np.tile(asked[:, places], copies)
+            terms = [each.known(where) for each, where in zip(terms, known, strict=True)]
+        yield some[places], terms
+
+
+def _pooled_by_shape(
+    evidence: TableEvidence, questions: Indices
+) -> Iterator[tuple[Indices, Terms]]:
+    levels = np.array(evidence.cardinalities)
+    for places, found in pooled_parts.parts(evidence, questions):
+        tests, m = found.freedom.size, found.d.shape[-1]
+        rows, cols = sorted(levels[questions[places[0], :2]].tolist())
+        yield (
+            places,
+            Terms(
+                d=found.d.reshape(tests, m),
+                sampling=found.sampling.reshape(tests, 1, m, m),
+                noise=np.broadcast_to(found.noise.reshape(-1, m, m), (tests, m, m)),
+                rows=evidence.rows_of(tests)[:, None],
+                freedom=found.freedom.reshape(tests),
+                grain=grain(rows - 1, cols - 1),
+            ),
+        )
+
+
+def _full_by_shape(evidence: TableEvidence, questions: Indices) -> Iterator[tuple[Indices, Terms]]:
     questions = _canonical(evidence, questions)
     for chosen in _groups(evidence, questions):
-        answers = test(evidence, questions[chosen], *([chosen] if numbered else []))
-        out[..., chosen] = answers.reshape(len(blank), *replicas, len(chosen))
-    return out
+        yield chosen, _full_terms(evidence, questions[chosen])
 
 
 def _canonical(evidence: TableEvidence, questions: Indices) -> Indices:
@@ -159,58 +190,6 @@ def _groups(evidence: TableEvidence, questions: Indices) -> Iterator[Indices]:
             yield members[start : start + step]
 
 
-def _pooled(evidence: TableEvidence, questions: Indices) -> Floats:
-    return pooled_terms(evidence, questions).test(_grain_of(evidence, questions, strata=False))
-
-
-def _full(evidence: TableEvidence, questions: Indices) -> Floats:
-    return _full_terms(evidence, questions).test(_grain_of(evidence, questions, strata=True))
-
-
-def _jointly(
-    sites: Sequence[TableEvidence],
-    asked: Bools,
-    strata: bool,
-    first: TableEvidence,
-    questions: Indices,
-    at: Indices,
-) -> Floats:
-    """The tests of each site, and those of the terms of all added up, for each replica."""
-    terms_of, copies = _full_terms if strata else pooled_terms, int(np.prod(first.replicas))
-    grain, tests = _grain_of(first, questions, strata), copies * len(questions)
-    out = np.tile(BLANK[:, None], (len(sites) + 1, 1, tests))
-    total: Terms | None = None
-    for site, known, own in zip(sites, asked[:, at], out, strict=False):
-        chosen = np.flatnonzero(known)
-        if len(chosen):
-            places = (np.arange(copies)[:, None] * len(questions) + chosen).ravel()
-            terms = terms_of(site, questions[chosen])
-            own[:, places] = terms.test(grain)
-            total = added(total, terms, places, tests)
-    if total is not None:
-        out[-1] = total.test(grain)
-    return out
-
-
-def added(total: Terms | None, terms: Terms, at: Indices, tests: int) -> Terms:
-    """The terms of some more tests, at their places among all."""
-    if total is None:
-        parts = (terms.d, terms.sampling, terms.noise, terms.rows)
-        blank = [np.zeros((tests, *part.shape[1:])) for part in parts]
-        total = Terms(blank[0], blank[1], blank[2], blank[3], np.zeros(tests, dtype=np.int64))
-    total.d[at] += terms.d
-    total.sampling[at] += terms.sampling
-    total.noise[at] += terms.noise
-    total.rows[at] += terms.rows
-    total.freedom[at] = np.maximum(total.freedom[at], terms.freedom)
-    return total
-
-
-def _grain_of(evidence: TableEvidence, questions: Indices, strata: bool) -> Floats:
-    k = np.array(evidence.cardinalities)[questions[0]]
-    return _grain(int(k[0]) - 1, int(k[1]) - 1, int(k[2:].prod()) if strata else 1)
-
-
 def _pooled_counted(
     tables: Callable[[Indices], Sequence[Integers]],
     drawn: tuple[int, np.random.Generator] | None,
@@ -229,11 +208,18 @@ def _pooled_counted(
     if drawn is not None:
         copies, rng = drawn
         noise = rng.normal(size=(copies, *d.shape))
-        noise = np.einsum("tij,rtj->rti", np.linalg.cholesky(ridged(sampling)), noise)
+        noise = np.einsum("tij,rtj->rti", np.linalg.cholesky(_ridged(sampling)), noise)
         d = (d + noise).reshape(copies * tests, -1)
         sampling, freedom = np.tile(sampling, (copies, 1, 1)), np.tile(freedom, copies)
-    weighed = evidence.rows_of(1)[0] * sampling
-    return _chi_square(d, sampling, weighed, freedom, _grain(rows, cols))
+    terms = Terms(
+        d=d,
+        sampling=sampling[:, None],
+        noise=np.zeros((len(d), 1, 1)),
+        rows=np.broadcast_to(evidence.rows_of(1), (len(d), 1)),
+        freedom=freedom,
+        grain=grain(rows, cols),
+    )
+    return terms.test()
 
 
 def _sampling(strata: Strata, size: int) -> tuple[Floats, Integers]:
@@ -243,45 +229,6 @@ def _sampling(strata: Strata, size: int) -> tuple[Floats, Integers]:
     sides = (strata.x, strata.y)
     seen_x, seen_y = ((side.shares > 1e-9).any(axis=1).sum(axis=1) - 1 for side in sides)
     return sampling, seen_x * seen_y
-
-
-def _effects(evidence: TableEvidence, pairs: Indices) -> Floats:
-    d, sampling, noise, _ = _pooled_parts(evidence, pairs)
-    covariance = ridged(sampling + noise)
-    stacked = np.concatenate([d[..., None], covariance], axis=2)
-    solved = np.linalg.solve(ridged(sampling + 1e-9 * noise), stacked)
-    squared = np.einsum("ti,ti->t", d, solved[..., 0]) - np.einsum("tii->t", solved[..., 1:])
-    out: Floats = np.maximum(squared / evidence.rows_of(len(d)), 1e-9)[None]
-    return out
-
-
-def _pooled_parts(
-    evidence: TableEvidence, questions: Indices
-) -> tuple[Floats, Floats, Floats, Integers]:
-    """Departures, their sampling and noise covariances, and degrees of freedom."""
-    coefficients, variances = evidence.coefficients(questions, apart=True)
-    strata = Strata.of(evidence, questions, coefficients, variances)
-    x, y = strata.x, strata.y
-    inverses = [evidence.inverses(questions[:, end]) for end in (0, 1)]
-    pair = coefficients.reshape(*coefficients.shape[:3], -1)[..., 0]
-    table = inverses[0] @ pair @ inverses[1].transpose(0, 2, 1)
-    d = (table - strata.products().sum(axis=1))[:, :-1, :-1]
-    tests, m = len(d), d.shape[1] * d.shape[2]
-    sampling, freedom = _sampling(strata, m)
-    noise = np.zeros((1, m, m))
-    if not evidence.exact:
-        noise = variances[0, 1][:, None, None] * kronecker(x.within, y.within)
-        noise += kronecker(x.within, y.free.transpose(0, 2, 1) @ x.noise @ y.free)
-        noise += kronecker(x.free.transpose(0, 2, 1) @ y.noise @ x.free, y.within)
-        free = outer(x.free, y.free).reshape(tests, -1, m)
-        noise += free.transpose(0, 2, 1) @ strata.noise @ free
-    return d.reshape(tests, m), sampling, noise, freedom
-
-
-def pooled_terms(evidence: TableEvidence, questions: Indices) -> Terms:
-    d, sampling, noise, freedom = _pooled_parts(evidence, questions)
-    rows = evidence.rows_of(len(d))[:, None]
-    return Terms(d, sampling[:, None], noise, rows, freedom)
 
 
 def _full_terms(evidence: TableEvidence, questions: Indices) -> Terms:
@@ -320,16 +267,8 @@ def _full_terms(evidence: TableEvidence, questions: Indices) -> Terms:
         noise=flat_noise,
         rows=strata.total,
         freedom=(seen * keep).sum(axis=1),
+        grain=grain(d.shape[2], d.shape[3], k),
     )
-
-
-@lru_cache(maxsize=4096)
-def _grain(rows: int, cols: int, strata: int = 1) -> Floats:
-    """Covariance of half a row of doubt in each cell, the same for every choice of the level that
-    is dropped. Counts are whole: without it, one row where a hundredth is expected is proof."""
-    centred = [np.eye(size) - 1 / (size + 1) for size in (rows, cols)]
-    out: Floats = GRAIN * np.kron(np.eye(strata), np.kron(*centred))
-    return out
 
 
 def _across(vectors: Floats) -> Floats:
@@ -337,58 +276,9 @@ def _across(vectors: Floats) -> Floats:
     return vectors[:, :, :, None, None] * vectors[:, None, None, :, :]
 
 
-def block_diagonal(blocks: Floats) -> Floats:
-    tests, k, m, _ = blocks.shape
-    out = np.zeros((tests, k, m, k, m))
-    at = np.arange(k)
-    out[:, at, :, at] = blocks.transpose(1, 0, 2, 3)
-    return out.reshape(tests, k * m, k * m)
-
-
-def _chi_square(
-    d: Floats, covariance: Floats, weighed: Floats, freedom: Integers, grain: Floats
-) -> Floats:
-    """T = d' C^-1 d, its p-value, and a Bayes factor.
-
-    The Bayes factor compares d ~ N(0, C) with d ~ N(0, C + τ² W), W the sampling covariance
-    weighed by the rows, averaged over τ: its mean under independence is 1, so "dependent where
-    it exceeds 1/α" errs with probability at most α (Markov's inequality).
-    """
-    covariance = ridged(covariance)
-    calm = covariance + grain
-    grown = [calm + effect**2 * weighed for effect in EFFECTS]
-    (statistic, base, *squared), (_, calm_size, *sizes) = _squared_lengths(
-        d, np.stack([covariance, calm, *grown])
-    )
-    p_value = np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), statistic), 1.0)
-    terms = [
-        0.5 * (base - length + calm_size - size)
-        for length, size in zip(squared, sizes, strict=True)
-    ]
-    log_bayes = np.logaddexp.reduce(terms) - np.log(len(EFFECTS))
-    return np.stack([statistic, freedom.astype(float), p_value, log_bayes])
-
-
-def ridged(covariance: Floats) -> Floats:
+def _ridged(covariance: Floats) -> Floats:
     """A hair's breadth more on the diagonal, so that empty levels can be inverted."""
     m = covariance.shape[1]
     ridge = 1e-9 * np.einsum("tmm->t", covariance) / m + 1e-9
     out: Floats = covariance + ridge[:, None, None] * np.eye(m)
     return out
-
-
-def _squared_lengths(d: Floats, covariances: Floats) -> tuple[Floats, Floats]:
-    """d' C^-1 d and log|C| for several C of each test, from one Cholesky factor of each C
-    bordered by d.
-
-    The last row of the factor is (C^(1/2))^-1 d whatever stands in the corner, as long as the
-    bordered matrix is positive definite.
-    """
-    m = d.shape[1]
-    bordered = np.empty((*covariances.shape[:2], m + 1, m + 1))
-    bordered[..., :m, :m] = covariances
-    bordered[..., m, :m] = bordered[..., :m, m] = d
-    bordered[..., m, m] = np.inf
-    root = np.linalg.cholesky(bordered)
-    diagonal = np.diagonal(root, axis1=-2, axis2=-1)[..., :m]
-    return (root[..., m, :m] ** 2).sum(axis=-1), 2 * np.log(diagonal).sum(axis=-1)

@@ -11,17 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import inf, log
 
 import numpy as np
 from scipy.special import chdtr, chdtri, chndtrinc, gammaln, ive
 
-from privet.arrays import Bools, Floats, Indices
+from privet.arrays import Floats, Indices
 from privet.evidence.moments import MomentEvidence
 from privet.independence import chi2
 from privet.independence.fisher_z import fisher_z
 from privet.independence.tables import TableJudge
+from privet.independence.terms import Terms, added
 
 # Cramér's V, or a correlation, that nobody would like to miss.
 STRONG = 0.1
@@ -48,13 +49,16 @@ class Effects:
 
     def intervals(self, doubt: float = 0.05) -> tuple[Floats, Floats]:
         """The sizes that are likely up to this doubt, half of it on each side."""
+        return self._end(1 - doubt / 2), self.largest(doubt)
+
+    def largest(self, doubt: float = 0.05) -> Floats:
+        """The upper ends of these alone."""
+        return np.where(self.freedom > 0, self._end(doubt / 2), 1.0)
+
+    def _end(self, tail: float) -> Floats:
         m, t = np.maximum(self.freedom, 1.0), np.maximum(self.statistic, 1e-9)
-        ends = []
-        for tail in (1 - doubt / 2, doubt / 2):
-            reachable = chdtr(m, t) > tail
-            found = np.where(reachable, chndtrinc(t, m, tail), 0.0)
-            ends.append(np.minimum(np.sqrt(np.nan_to_num(found) / self._unit()), 1.0))
-        return ends[0], np.where(self.freedom > 0, ends[1], 1.0)
+        found = np.where(chdtr(m, t) > tail, chndtrinc(t, m, tail), 0.0)
+        return np.asarray(np.minimum(np.sqrt(np.nan_to_num(found) / self._unit()), 1.0))
 
     def log_ratio(self, size: float = STRONG) -> Floats:
         """Log likelihood of an effect of this size, against that of none."""
@@ -106,38 +110,22 @@ def of_tables(judges: Sequence[TableJudge], questions: Indices) -> Effects:
     """Of pooled tests of questions (x, y, *Z) of one width; of several sites, for an effect that
     they have in common."""
     asked = np.array([judge.margins_known(questions) for judge in judges])
-    first = judges[0].evidence
-    found = chi2.in_groups(
-        first, questions, partial(_of_terms, judges, asked), np.zeros(4), numbered=True
-    )
-    levels = np.array(first.cardinalities)[questions[:, :2]]
+    sites = [judge.evidence for judge in judges]
+    found = np.zeros((4, len(questions)))
+    for places, each in chi2.terms_of(sites, questions, asked, strata=False):
+        found[:, places] = _of_terms(added(each))
+    levels = np.array(sites[0].cardinalities)[questions[:, :2]]
     scale = np.maximum(levels.min(axis=1) - 1.0, 1.0)
     return Effects(found[0], found[1], found[2], found[3], scale)
 
 
-def _of_terms(
-    judges: Sequence[TableJudge],
-    asked: Bools,
-    _first: object,
-    questions: Indices,
-    at: Indices,
-) -> Floats:
-    total: chi2.Terms | None = None
-    for judge, known in zip(judges, asked[:, at], strict=True):
-        chosen = np.flatnonzero(known)
-        if len(chosen):
-            terms = chi2.pooled_terms(judge.evidence, questions[chosen])
-            total = chi2.added(total, terms, chosen, len(questions))
-    if total is None:
-        return np.zeros((4, len(questions)))
-    sampling = chi2.block_diagonal(total.sampling)
-    covariance = chi2.ridged(sampling + total.noise)
-    rows = total.rows.sum(axis=1)
-    solved = np.linalg.solve(covariance, np.concatenate([total.d[..., None], sampling], axis=2))
-    statistic = np.einsum("ti,ti->t", total.d, solved[..., 0])
-    freedom = np.maximum(total.freedom, 1)
-    worth = rows * np.einsum("tii->t", solved[..., 1:]) / freedom
-    return np.stack([statistic, total.freedom.astype(float), worth, rows])
+def _of_terms(terms: Terms) -> Floats:
+    sampling, rows = terms.sampling[:, 0], terms.rows.sum(axis=1)
+    wanted = np.concatenate([terms.d[..., None], sampling], axis=2)
+    solved = np.linalg.solve(terms.covariance(), wanted)
+    statistic = np.einsum("ti,ti->t", terms.d, solved[..., 0])
+    worth = rows * np.einsum("tii->t", solved[..., 1:]) / np.maximum(terms.freedom, 1)
+    return np.stack([statistic, terms.freedom.astype(float), worth, rows])
 
 
 def of_moments(sites: Sequence[MomentEvidence], questions: Indices) -> Effects:

@@ -38,8 +38,8 @@ class ExactTableJudge:
     few: TableJudge
     rng: np.random.Generator | None = None
 
-    def strengths(self) -> Floats:
-        return self.few.strengths()
+    def strengths(self, pairs: Bools | None = None) -> Floats:
+        return self.few.strengths(pairs)
 
     def margins(self, questions: Indices) -> Floats:
         """Log Bayes factor for dependence, less log(1/alpha): negative says independent."""

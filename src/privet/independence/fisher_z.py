@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from scipy.special import erfc
 
-from privet.arrays import Floats, Indices
+from privet.arrays import Bools, Floats, Indices
 from privet.evidence.moments import MomentEvidence
 from privet.evidence.prior import EFFECTS
 
@@ -152,7 +152,7 @@ class MomentJudge:
     evidence: MomentEvidence
     alpha: float
 
-    def strengths(self) -> Floats:
+    def strengths(self, _pairs: Bools | None = None) -> Floats:
         """Squared z of each pair, without what noise and sampling add."""
         x, y = np.triu_indices(len(self.evidence.names), 1)
         tested = fisher_z(self.evidence, np.stack([x, y], axis=1))

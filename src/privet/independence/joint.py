@@ -19,7 +19,7 @@ from math import log
 
 import numpy as np
 
-from privet.arrays import Floats, Indices
+from privet.arrays import Bools, Floats, Indices
 from privet.evidence.moments import MomentEvidence
 from privet.evidence.tables import TableEvidence
 from privet.independence import chi2
@@ -39,11 +39,11 @@ class JointTableJudge:
     def judges(self) -> tuple[TableJudge, ...]:
         return tuple(TableJudge(site, self.alpha) for site in self.sites)
 
-    def strengths(self) -> Floats:
+    def strengths(self, pairs: Bools | None = None) -> Floats:
         """Squared effect of each pair, the mean over all rows of all sites."""
         rows = np.array([np.maximum(site.rows, 1.0) for site in self.sites])
         shares = (rows / rows.sum(axis=0))[..., None, None]
-        return np.asarray((shares * [judge.strengths() for judge in self.judges]).sum(axis=0))
+        return np.asarray((shares * [judge.strengths(pairs) for judge in self.judges]).sum(axis=0))
 
     def margins(self, questions: Indices) -> Floats:
         """Log Bayes factor for dependence, less log(1/alpha): negative says independent.
@@ -86,10 +86,10 @@ class JointMomentJudge:
     def judges(self) -> tuple[MomentJudge, ...]:
         return tuple(MomentJudge(site, self.alpha) for site in self.sites)
 
-    def strengths(self) -> Floats:
+    def strengths(self, pairs: Bools | None = None) -> Floats:
         """Squared z of each pair, the mean over all rows of all sites."""
         rows = np.array([site.rows for site in self.sites])
-        found = np.array([judge.strengths() for judge in self.judges])
+        found = np.array([judge.strengths(pairs) for judge in self.judges])
         return np.asarray(np.tensordot(rows / rows.sum(), found, 1))
 
     def margins(self, questions: Indices) -> Floats:

@@ -102,14 +102,14 @@ class Strata:
             for each in (coefficients[:, :, 0], coefficients[:, 0])
         ]
         total, common = flats[0][:, 0], shared(())
-        noise = np.sqrt(_diagonal(common))
+        noise = np.sqrt(diagonal(common))
         informative = total >= np.maximum(FEWEST_ROWS, NOISE_DEVIATIONS * noise)
         sides = []
         for end, flat in enumerate(flats):
             inverse = evidence.inverses(questions[:, end])
             margin = (inverse @ flat).transpose(0, 2, 1)
             own = shared((end,))
-            sides.append(_side(margin, total, noise, informative, common, own, inverse))
+            sides.append(_side(margin, total, informative, common, own, inverse))
         return Strata(sides[0], sides[1], total, informative, common)
 
     @staticmethod
@@ -146,18 +146,31 @@ class Strata:
 def _side(
     margin: Floats,
     total: Floats,
-    noise: Floats,
     informative: Bools,
     common: Floats,
     own: Floats,
     inverse: Floats,
 ) -> Side:
-    spread = _diagonal(common)[..., None] * inverse[:, None, :, 0] ** 2
-    spread = spread + _diagonal(own)[..., None] * (inverse[..., 1:] ** 2).sum(axis=2)[:, None]
-    shares = _shares(margin, total, noise, informative, np.sqrt(spread))
+    shares = shares_of(margin, total, informative, common, own, inverse)
     free = inverse[:, None, :-1, 0] - shares[..., :-1]
     rest = inverse[:, :-1, 1:]
     return Side(margin, shares, free, rest @ rest.transpose(0, 2, 1), own)
+
+
+def shares_of(
+    margin: Floats,
+    total: Floats,
+    informative: Bools,
+    common: Floats,
+    own: Floats,
+    inverse: Floats,
+) -> Floats:
+    """Shares of the levels of one end in each stratum. ``common`` is the noise that strata share,
+    ``own`` that for components that hold this end, ``inverse`` its inverse design."""
+    noise = diagonal(common)
+    spread = noise[..., None] * inverse[:, None, :, 0] ** 2
+    spread = spread + diagonal(own)[..., None] * (inverse[..., 1:] ** 2).sum(axis=2)[:, None]
+    return _shares(margin, total, np.sqrt(noise), informative, np.sqrt(spread))
 
 
 def _shares(
@@ -169,7 +182,8 @@ def _shares(
     """
     floor = np.minimum(margin_noise, 0.5 + 1e-4 * np.abs(total)[..., None])
     sure = np.maximum(margin, floor)
-    overall = np.maximum(margin.sum(axis=1, keepdims=True), floor.max(axis=1, keepdims=True) + 1e-9)
+    least = floor.max(axis=-2, keepdims=True) + 1e-9
+    overall = np.maximum(margin.sum(axis=-2, keepdims=True), least)
     overall = overall / overall.sum(axis=-1, keepdims=True)
     pull = (NOISE_DEVIATIONS * noise + FEWEST_ROWS)[..., None]
     shares = np.where(informative[..., None], sure, np.maximum(margin, 0.0) + pull * overall)
@@ -177,7 +191,7 @@ def _shares(
     return out
 
 
-def _diagonal(matrices: Floats) -> Floats:
+def diagonal(matrices: Floats) -> Floats:
     out: Floats = np.diagonal(matrices, axis1=1, axis2=2)
     return out
 

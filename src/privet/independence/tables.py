@@ -26,13 +26,12 @@ class TableJudge:
     evidence: TableEvidence
     alpha: float
 
-    def strengths(self) -> Floats:
-        """Squared effect φ² of each pair, without what noise adds."""
+    def strengths(self, pairs: Bools | None = None) -> Floats:
+        """Squared effect φ² of each pair, without what noise adds; the least of those not asked."""
         size = len(self.evidence.names)
-        pairs = np.array(list(combinations(range(size), 2)), dtype=np.intp).reshape(-1, 2)
+        x, y = np.nonzero(np.triu(np.ones((size, size), dtype=bool) if pairs is None else pairs, 1))
         out = np.full((*self.evidence.replicas, size, size), 1e-9)
-        effect = chi2.effects(self.evidence, pairs)
-        out[..., pairs[:, 0], pairs[:, 1]] = out[..., pairs[:, 1], pairs[:, 0]] = effect
+        out[..., x, y] = out[..., y, x] = chi2.effects(self.evidence, np.stack([x, y], axis=1))
         return out
 
     def margins(self, questions: Indices) -> Floats:
@@ -45,13 +44,13 @@ class TableJudge:
         bar = log(1 / self.alpha)
         out = np.full((*self.evidence.replicas, len(questions)), np.inf)
         known = self.margins_known(questions)
-        out[..., known] = chi2.pooled(self.evidence, questions[known]).log_bayes - bar
+        out[..., known] = chi2.factors(self.evidence, questions[known], strata=False)[1] - bar
         lowest = out if out.ndim == 1 else out.min(axis=0)
         open_ = np.flatnonzero(known & (lowest < log(2)))  # above it, the mean stays positive
         open_ = open_[self.table_known(questions[open_])]
-        whole = chi2.full(self.evidence, questions[open_])
-        both = np.logaddexp(out[..., open_], whole.log_bayes - bar) - log(2)
-        asked = (whole.freedom > 0) & (out[..., open_] < log(2))  # as if each replica were alone
+        freedom, whole = chi2.factors(self.evidence, questions[open_], strata=True)
+        both = np.logaddexp(out[..., open_], whole - bar) - log(2)
+        asked = (freedom > 0) & (out[..., open_] < log(2))  # as if each replica were alone
         out[..., open_] = np.where(asked, both, out[..., open_])
         return out
 

@@ -59,7 +59,7 @@ class Absences(Sequence[Absence]):
         return tuple(made[at] for at in range(len(made)))
 
     def _of_group(self, at: Indices, given: Indices, effects: Effects) -> Iterator[Absence]:
-        names, numbers = self.names, (effects.sizes(), effects.intervals()[1], *effects.needed())
+        names, numbers = self.names, (effects.sizes(), effects.largest(), *effects.needed())
         sure = self._ruled_out[at]
         for (x, y), z, value, decided, effect, largest, rows, epsilon in zip(
             self.pairs[at].tolist(),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
@@ -141,7 +140,7 @@ def whole(judge: Judge) -> Sequence[Judge]:
 class _Voices:
     """A judge put together from its answers."""
 
-    strengths: Callable[[], Floats]
+    strengths: Callable[..., Floats]
     margins: Answer
 
 
@@ -178,7 +177,7 @@ def _voices(
     for r in range(count):
         margins = answers.voice(r)
         yield Basis(
-            judge=_Voices(partial(strengths.__getitem__, r), margins),
+            judge=_Voices(lambda _pairs=None, r=r: strengths[r], margins),
             gains=NoisyTables(margins).gains,
             local=None,
             listener=Listener(),

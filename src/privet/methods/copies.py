@@ -68,8 +68,8 @@ class _Mute:
     judge: Judge
     mute: Bools
 
-    def strengths(self) -> Floats:
-        return self.judge.strengths()
+    def strengths(self, pairs: Bools | None = None) -> Floats:
+        return self.judge.strengths(pairs)
 
     def margins(self, questions: Indices) -> Floats:
         loud = ~self.mute[questions[:, :2]].any(axis=1)

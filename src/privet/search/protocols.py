@@ -23,9 +23,9 @@ Locals = Callable[[int, Indices], Floats]
 
 
 class Judge(Protocol):
-    """Answers from evidence: the strength of each pair, and a margin for each question (x, y,
-    *Z): how much speaks for dependence; negative: independent."""
+    """Answers from evidence: the strength of each pair (or at least of some ``pairs``), and a
+    margin for each question (x, y, *Z): how much speaks for dependence; negative: independent."""
 
-    def strengths(self) -> Floats: ...
+    def strengths(self, pairs: Bools | None = None, /) -> Floats: ...
 
     def margins(self, questions: Indices) -> Floats: ...

@@ -34,7 +34,8 @@ def replicated(
     rngs: Sequence[np.random.Generator],
 ) -> list[Bools]:
     """The graph that each replica in the stack gives, which ``judge`` answers for."""
-    strengths, size = judge.strengths(), len(start.adjacent)
+    near, size = start.adjacent.astype(np.float32), len(start.adjacent)
+    strengths = judge.strengths(start.adjacent | (near @ near > 0))  # others are not looked at
     founds = [start for _ in rngs]
     for order in range(max_order + 1):
         widest = None if order < 2 else WIDEST

@@ -221,7 +221,7 @@ class LocalJudge:
     evidence: LocalEvidence
     alpha: float
 
-    def strengths(self) -> Floats:
+    def strengths(self, _pairs: Bools | None = None) -> Floats:
         """Squared effect φ² of each pair, without what noise adds."""
         evidence = self.evidence.plain or self.evidence
         size = len(evidence.names)

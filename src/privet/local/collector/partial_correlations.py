@@ -18,7 +18,7 @@ from math import log
 import numpy as np
 from scipy.special import erfc
 
-from privet.arrays import Floats, Indices
+from privet.arrays import Bools, Floats, Indices
 from privet.evidence.prior import EFFECTS
 from privet.local.collector.correlations import STRONGEST, LocalCorrelations
 
@@ -72,7 +72,7 @@ class LocalNumberJudge:
     evidence: LocalCorrelations
     alpha: float
 
-    def strengths(self) -> Floats:
+    def strengths(self, _pairs: Bools | None = None) -> Floats:
         """Squared z of each pair, without what noise adds."""
         x, y = np.array(list(combinations(range(len(self.evidence.names)), 2)), dtype=np.intp).T
         sure = self.evidence.sure[x] & self.evidence.sure[y]

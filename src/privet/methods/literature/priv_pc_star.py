@@ -17,7 +17,7 @@ from math import log
 
 import numpy as np
 
-from privet.arrays import Floats, Indices
+from privet.arrays import Bools, Floats, Indices
 from privet.evidence.moments import MomentEvidence, repaired
 from privet.evidence.prior import EFFECTS
 from privet.methods.basis import on_tests
@@ -92,7 +92,7 @@ class BoxJudge:
     evidence: MomentEvidence
     alpha: float
 
-    def strengths(self) -> Floats:
+    def strengths(self, _pairs: Bools | None = None) -> Floats:
         """Squared correlation of each pair, without what noise and sampling add."""
         size = len(self.evidence.names)
         x, y = np.array(list(combinations(range(size), 2)), dtype=np.intp).T

@@ -15,7 +15,8 @@ import numpy as np
 from privet.evidence.copies import guesses
 from privet.evidence.cuts import as_cut, chosen
 from privet.evidence.exact_tables import ExactTables
-from privet.evidence.tables import TableEvidence, table_replicas
+from privet.evidence.table_replicas import table_replicas
+from privet.evidence.tables import TableEvidence
 from privet.independence.exact_tables import MEASURED, ExactTableJudge
 from privet.independence.tables import TableJudge
 from privet.methods.basis import Basis, on_scores, on_tests

@@ -32,7 +32,8 @@ from privet.errors import MethodError
 from privet.evidence.copies import guesses
 from privet.evidence.plan import table_effects
 from privet.evidence.prior import default_level
-from privet.evidence.tables import TableEvidence, components_query, table_replicas
+from privet.evidence.table_replicas import table_replicas
+from privet.evidence.tables import TableEvidence, components_query
 from privet.evidence.unit_noise import pure_is_quieter, whole_is_quieter
 from privet.graph.copies import set_apart
 from privet.independence.effects import of_tables

@@ -13,7 +13,7 @@ from privet.arrays import Integers
 from privet.errors import SchemaError
 from privet.privacy.queries.base import Histograms, Query, Rows, codec, records_changed
 from privet.privacy.queries.contrasts import contrasts
-from privet.privacy.queries.wide import narrowed, widened
+from privet.privacy.queries.products import multiplied
 from privet.schema.column import Column
 from privet.schema.model import Adjacency, Schema
 
@@ -163,15 +163,12 @@ class Components(Query):
         return min(plain, max(worst, self._sum_of_products(schema, "norm_high")))
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
-        parts = []
-        for members, table in zip(self.sets, rows.table_batch(self.sets), strict=True):
-            for axis, name in enumerate(members):
-                column = schema.column(name)
-                h = contrasts(column.cardinality, column.ordered)
-                table = widened(table, schema)
-                table = np.moveaxis(np.tensordot(h, table, axes=(1, axis)), 0, axis)
-            parts.append(narrowed(table.reshape(-1)))
-        return np.concatenate(parts)
+        columns = [[schema.column(name) for name in members] for members in self.sets]
+        factors = [
+            tuple(contrasts(column.cardinality, column.ordered) for column in each)
+            for each in columns
+        ]
+        return multiplied(rows.table_batch(self.sets), factors, [1] * len(factors), schema)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import groupby
 from math import prod
 from typing import Any
 
@@ -24,7 +26,7 @@ from numpy.typing import NDArray
 from privet.arrays import Floats, Integers
 from privet.errors import SchemaError
 from privet.privacy.queries.base import Query, Rows, codec, records_changed
-from privet.privacy.queries.wide import narrowed, widened
+from privet.privacy.queries.products import multiplied
 from privet.schema.model import Schema
 
 GRID = 32  # a feature of length 1
@@ -123,16 +125,14 @@ class White(Query):
         return self.linf(schema) ** 2
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
-        weighed = rows.weighed(self.columns, self.weights)
-        levels = dict(zip(self.columns, self.features, strict=True))
-        parts = []
-        for members, table in zip(self.sets, weighed.table_batch(self.sets), strict=True):
-            table = widened(table, schema)
-            for axis, name in enumerate(members):
-                u = np.array(levels[name], dtype=np.int64).reshape(len(levels[name]), -1)
-                table = np.moveaxis(np.tensordot(u, table, axes=(0, axis)), 0, axis)
-            parts.append(narrowed(self.multipliers[len(members)] * table.reshape(-1)))
-        return np.concatenate(parts)
+        tables = rows.weighed(self.columns, self.weights).table_batch(self.sets)
+        features = {
+            name: np.array(u, dtype=np.int64).reshape(len(u), -1).T
+            for name, u in zip(self.columns, self.features, strict=True)
+        }
+        factors = [tuple(features[name] for name in members) for members in self.sets]
+        units = [self.multipliers[len(members)] for members in self.sets]
+        return multiplied(tables, factors, units, schema)
 
     def weights(self, codes: Mapping[str, NDArray[np.unsignedinteger[Any]]]) -> NDArray[np.uint8]:
         """The weight of each of some rows, a function of that row alone."""
@@ -159,8 +159,8 @@ def squared_lengths(
     """Of each row, Σ_A price ∏_{i∈A} lengths[i, row], the price that of the number of columns in A.
 
     Sets that differ in their last column only are worked out together, and where that runs over
-    all columns from one on, their sum serves many. Nothing is taken off: all that floating point
-    can lose is a share of the sum.
+    all columns from one on, their sum serves many; so are those that differ in their last two.
+    Nothing is taken off: all that floating point can lose is a share of the sum.
     """
     from_here = np.cumsum(lengths[::-1], axis=0)[::-1]
     lasts: dict[tuple[int, ...], list[int]] = {}
@@ -168,12 +168,17 @@ def squared_lengths(
         if members:
             lasts.setdefault(members[:-1], []).append(members[-1])
     out = np.full(lengths.shape[1], prices[0] if () in sets else 0.0)
-    for prefix, last in lasts.items():
-        whole = last == list(range(last[0], len(lengths)))
-        total = from_here[last[0]] if whole else lengths[last].sum(axis=0)
-        for i in prefix:
-            total = total * lengths[i]
-        out += prices[len(prefix) + 1] * total
+    in_order = sorted(lasts, key=lambda prefix: (len(prefix), prefix))
+    for (width, first), prefixes in groupby(in_order, lambda prefix: (len(prefix), prefix[:-1])):
+        total = np.zeros(lengths.shape[1])
+        for prefix in prefixes:
+            last = lasts[prefix]
+            whole = last == list(range(last[0], len(lengths)))
+            part = from_here[last[0]] if whole else reduce(np.add, (lengths[i] for i in last))
+            total += part * lengths[prefix[-1]] if prefix else part
+        for i in first:
+            total *= lengths[i]
+        out += prices[width + 1] * total
     return out
 
 

@@ -1,0 +1,72 @@
+"""Evidence from tables that might have been measured instead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from privet.arrays import Floats
+from privet.evidence.located import alike
+from privet.evidence.tables import TableEvidence
+from privet.privacy.queries.contrasts import contrasts
+
+BLOCK_NUMBERS = 1_000_000  # drawn at once
+
+
+def table_replicas(evidence: TableEvidence, count: int, rng: np.random.Generator) -> TableEvidence:
+    """A stack of replicas: evidence that might have been measured instead.
+
+    A replica adds, to what was measured, fresh noise of the size that the privacy noise had and
+    fresh sampling noise of the size that n rows have. It costs nothing: only releases go in.
+    """
+    roots = _sampling_roots(evidence)
+    rows = evidence.rows + rng.normal(size=count) * np.sqrt(evidence.rows_variance)
+    scale = np.sqrt(np.maximum(evidence.rows, 0.0))
+    layers = {}
+    for order, layer in evidence.layers.items():
+        spread = np.repeat(np.sqrt(layer.variances), np.diff(layer.offsets))
+        values = layer.values + rng.normal(size=(count, len(layer.values))) * spread
+        sets = np.array(evidence.members(order), dtype=np.intp)
+        cells = np.array(evidence.cardinalities)[sets].prod(axis=1)
+        blocks = np.cumsum(count * cells) // BLOCK_NUMBERS
+        for at in np.split(np.arange(len(sets)), np.flatnonzero(np.diff(blocks)) + 1):
+            drawn = rng.normal(size=count * int(cells[at].sum()))
+            starts = count * (np.cumsum(cells[at]) - cells[at])
+            for own in alike(np.array(evidence.cardinalities)[sets[at]]):
+                index = starts[own][:, None] + np.arange(count * cells[at[own[0]]])
+                noise = _component(
+                    drawn[index], count, [[roots[i] for i in c] for c in sets[at[own]].T]
+                )
+                where = layer.offsets[at[own]][:, None] + np.arange(noise.shape[2])
+                values[:, where] += scale * noise
+        layers[order] = replace(layer, values=values)
+    return replace(evidence, rows=rows, layers=layers)
+
+
+def _component(drawn: Floats, count: int, roots: list[list[Floats]]) -> Floats:
+    """Of cells drawn for each set and replica, the components (replicas x sets x numbers); for each
+    column of a set, the roots of all sets."""
+    sets = len(drawn)
+    out = drawn.reshape(sets, count, *(each[0].shape[1] for each in roots))
+    for axis, each in enumerate(roots, start=2):
+        moved = np.moveaxis(out, axis, -1)
+        flat = moved.reshape(sets, -1, moved.shape[-1]) @ np.stack(each).swapaxes(1, 2)
+        out = np.moveaxis(flat.reshape(*moved.shape[:-1], -1), -1, axis)
+    return out.reshape(sets, count, -1).swapaxes(0, 1)
+
+
+def _sampling_roots(evidence: TableEvidence) -> list[Floats]:
+    """Per column, a root of the covariance of one record's contrasts.
+
+    The covariance of a component is that of independent columns: the tensor product of these.
+    """
+    roots = []
+    for i, (k, ordered) in enumerate(zip(evidence.cardinalities, evidence.ordered, strict=True)):
+        counts = np.maximum(evidence.tables(np.array([[i]]))[0], 0.0) + 1e-9
+        p = counts / counts.sum()
+        h = contrasts(k, ordered).astype(float)
+        if evidence.features is not None:
+            h = evidence.features[i].T
+        roots.append(h @ (np.diag(np.sqrt(p)) - np.outer(p, np.sqrt(p))))
+    return roots
