@@ -354,7 +354,7 @@ def markdown(header: list[str], lines: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-HELPERS = {"common", "peers", "blas", "effects", "tables"}
+HELPERS = {"common", "peer_jobs", "peer_ours", "blas", "effects", "tables"}
 BENCHMARKS = sorted({path.stem for path in (ROOT / "bench").glob("*.py")} - HELPERS - {"papers"})
 GENERATED: dict[tuple[str, str], Callable[[], str | None]] = {
     ("CONTRIBUTING.md", "map"): map_of_rooms,

@@ -22,9 +22,9 @@ def multiplied(
     schema: Schema,
 ) -> Integers:
     """All tables in a row: (⊗ factors) vec(table), times its unit. Exact in whole numbers."""
-    shapes: dict[tuple[int, ...], list[int]] = {}
-    for i, table in enumerate(tables):
-        shapes.setdefault(table.shape, []).append(i)
+    shapes: dict[tuple[tuple[int, ...], ...], list[int]] = {}
+    for i, each in enumerate(factors):
+        shapes.setdefault(tuple(factor.shape for factor in each), []).append(i)
     sizes = [int(np.prod([len(factor) for factor in each])) for each in factors]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     out = np.empty(starts[-1], dtype=np.int64)
