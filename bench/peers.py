@@ -20,6 +20,7 @@ import tempfile
 import venv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,8 @@ class Outcome:
         if not self.seconds:
             return f"over {limit:.0f}"
         skeleton, directed = np.mean(self.scores, axis=0)
-        return f"{np.median(self.seconds):.3g} ({skeleton:.3f} / {directed:.3f})"
+        arrows = "" if np.isnan(directed) else f" / {directed:.3f}"
+        return f"{np.median(self.seconds):.3g} ({skeleton:.3f}{arrows})"
 
 
 # --- the jobs --------------------------------------------------------------------------------
@@ -232,7 +234,8 @@ def run(job: Job, python: Path, sets: int, limit: float) -> dict[str, Outcome]:
             )
             if done is not None and (name == "Privet" or done[0] <= limit):
                 outcome.seconds.append(done[0])
-                outcome.scores.append(f1(given.truth, done[1]))
+                skeleton, directed = f1(given.truth, done[1])
+                outcome.scores.append((skeleton, nan if job.method == "fci" else directed))
     return outcomes
 
 

@@ -406,6 +406,19 @@ def test_methods_whose_graphs_have_other_nodes_can_be_compared(tmp_path: Path) -
     found.save(tmp_path / "out")
 
 
+def test_exact_numbers_may_condition_on_more_columns_and_the_certificate_says_so() -> None:
+    schema, table = numbers()
+    asked: dict[str, dict[str, Any]] = {
+        "exactly": {"private": False},
+        "privately": {"epsilon": 1, "ledger": ":memory:"},
+    }
+    for how, order in (("exactly", 4), ("privately", 2)):
+        found = privet.discover(table, schema, **asked[how])
+        assert found.certificate["options"]["max_order"] == order
+    found = privet.discover(table, schema, private=False, max_order=1)
+    assert found.certificate["options"]["max_order"] == 1
+
+
 def test_numbers_of_numpy_are_numbers() -> None:
     settings = make_settings(max_order=np.int64(1), penalty=np.float32(2), alpha=None)
     assert settings.max_order == 1 and settings.penalty == 2.0 and settings.alpha is None

@@ -318,6 +318,7 @@ def _search_one(
     searched = tuple(release for release in saved.releases if pair_of(release) is None)
     found = chosen.search(saved.schema, searched, settings)
     graph, notes = found.graph, found.notes
+    used = settings if found.order is None else replace(settings, max_order=found.order)
     if graph.kind == "cpdag" and len(searched) < len(saved.releases):
         graph, more = edges.orient(graph, saved.schema, saved.releases, settings.seed)
         notes = (*notes, *more)
@@ -326,7 +327,7 @@ def _search_one(
         certificate=certificates.of_search(
             measured,
             chosen.name,
-            chosen.options(settings, len(saved.schema.columns)),
+            chosen.options(used, len(saved.schema.columns)),
             **facts,
         ),
         evidence=saved,

@@ -133,8 +133,7 @@ def check_searchable(saved: Saved, settings: Settings) -> None:
 
 def _check_no_new_questions(saved: Saved, settings: Settings) -> None:
     """Refuse options of questions that were asked long ago."""
-    given = {**settings.special(), "alpha": settings.alpha}
-    given["max_order"] = None if settings.max_order == Settings.max_order else settings.max_order
+    given = {**settings.special(), "alpha": settings.alpha, "max_order": settings.max_order}
     free = {"threshold", "steps", "sparsity"}  # of weights, which check these themselves
     named = [name for name, value in given.items() if value is not None and name not in free]
     if step_by_step(saved) and named:

@@ -26,12 +26,13 @@ from privet.trust.curator import Curator
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """A graph with confidence on its edges, how many tests it took, and why pairs are not joined,
-    if that can be said."""
+    if that can be said. ``order`` is the most columns that it could condition on."""
 
     graph: Graph
     tests: int
     notes: tuple[str, ...] = ()
     absences: Sequence[Absence] = ()
+    order: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +84,7 @@ class Method:
     def options(self, settings: Settings, columns: int) -> dict[str, Any]:
         """What was asked of the search, for its certificate."""
         alpha = self.alpha(columns) if settings.alpha is None else settings.alpha
-        always = {"alpha": alpha, "max_order": settings.max_order, "seed": settings.seed}
+        always = {"alpha": alpha, "max_order": settings.order, "seed": settings.seed}
         if settings.orient_pairs is not None:
             always["orient_pairs"] = settings.orient_pairs
         for name in ("min_arrow", "min_confidence"):

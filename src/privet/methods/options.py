@@ -13,6 +13,7 @@ from privet.options.option import name, number, whole
 
 SEARCH = "search"  # groups of the command line
 PUBLISHED = "published methods (em-pc, svt-pc, priv-pc, curate, …)"
+ORDER, EXACT_ORDER = 2, 4  # most columns to condition on; without noise in numbers
 PAIRS = 0.2  # share of the budget for pairs, unless another is given
 
 
@@ -33,8 +34,12 @@ class Settings:
         group=SEARCH,
         taken_by="all",
     )
-    max_order: int = whole(
-        2, "most columns to condition on (2)", metavar="K", group=SEARCH, taken_by="all"
+    max_order: int | None = whole(
+        None,
+        "most columns to condition on (2; of numbers without privacy 4)",
+        metavar="K",
+        group=SEARCH,
+        taken_by="all",
     )
     score: str = name("auto", "auto, bic, bdeu or bge", like="bic", metavar="NAME", group=SEARCH)
     penalty: float = number(
@@ -153,6 +158,11 @@ class Settings:
         """The Bayes factor for an edge must exceed 1/level: as asked for, or the odds that two
         columns are joined if each has about two neighbours."""
         return self.alpha if self.alpha is not None else default_level(columns)
+
+    @property
+    def order(self) -> int:
+        """The most columns to condition on."""
+        return ORDER if self.max_order is None else self.max_order
 
     def special(self) -> dict[str, Any]:
         """Those that only some methods use and that differ from their defaults."""

@@ -24,7 +24,7 @@ from privet.methods.absences import absences, doubts, joined
 from privet.methods.basis import Basis, Replicas
 from privet.methods.copies import said, without_copies
 from privet.methods.method import Finding
-from privet.methods.options import Settings
+from privet.methods.options import EXACT_ORDER, Settings
 from privet.schema.model import Schema
 from privet.search.pc import WIDEST
 
@@ -94,8 +94,7 @@ class Search:
 
 def run(search: Search, basis: Basis, schema: Schema, settings: Settings) -> Finding:
     """The graph that a search finds on this basis, with confidence."""
-    if basis.widest is not None:
-        settings = replace(settings, max_order=min(settings.max_order, basis.widest))
+    settings = replace(settings, max_order=_order(basis, settings))
     sure = search.probable and not basis.noisy
     count = 0 if sure or basis.replicas is None else _most(search, settings)
     first, *others = np.random.default_rng(settings.seed).spawn(count + 1)
@@ -111,7 +110,15 @@ def run(search: Search, basis: Basis, schema: Schema, settings: Settings) -> Fin
     graph = marked(with_confidence(graph, again, doubts(basis, graph)), known)
     graph = claimed(graph, settings.min_arrow, settings.min_confidence)
     graph = hang(replace(graph, undecided=why.undecided), basis.copies, known)
-    return Finding(graph=graph, tests=tests, notes=notes, absences=why)
+    return Finding(graph=graph, tests=tests, notes=notes, absences=why, order=settings.order)
+
+
+def _order(basis: Basis, settings: Settings) -> int:
+    """As asked for, but no more than the evidence serves. More columns given cost power, and exact
+    numbers have the most."""
+    sharp = basis.moments is not None and not basis.noisy
+    order = EXACT_ORDER if sharp and settings.max_order is None else settings.order
+    return order if basis.widest is None else min(order, basis.widest)
 
 
 def _most(search: Search, settings: Settings) -> int:
@@ -156,9 +163,9 @@ def marked(graph: Graph, knowledge: Knowledge) -> Graph:
 
 def check_order(settings: Settings) -> None:
     """Refuse larger separators than any search forms."""
-    if not 0 <= settings.max_order <= WIDEST:
+    if not 0 <= settings.order <= WIDEST:
         raise MethodError(
-            f"⟦max_order⟧ is {settings.max_order}; separators are formed of the {WIDEST} strongest "
+            f"⟦max_order⟧ is {settings.order}; separators are formed of the {WIDEST} strongest "
             f"neighbours of a column, so there are no larger ones; use 0 to {WIDEST}"
         )
 

@@ -42,9 +42,9 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     if settings.subsample is not None:
         curator = curator.sample(settings.subsample)
     margins, bars, walk = sequential.start(curator, settings)
-    for order in range(settings.max_order + 1):
+    for order in range(settings.order + 1):
         if share := _share(curator, bars, walk, order, settings):
-            settings.on_step(f"tests of order {order}", 0.8 * order / (settings.max_order + 1))
+            settings.on_step(f"tests of order {order}", 0.8 * order / (settings.order + 1))
             _test(curator, bars, walk, order, share, settings)
     return margins, as_release(walk.separations, walk.tests, "noisy tests")
 
@@ -55,7 +55,7 @@ def _share(curator: Curator, bars: Bars, walk: Walk, order: int, settings: Setti
     Later orders are taken to have the tests that the graph as it is would give, but no more than
     this order [found by experiment; the paper's e * C(d-2, j) starves the first orders].
     """
-    counts = [_tests(walk, j) for j in range(order, settings.max_order + 1)]
+    counts = [_tests(walk, j) for j in range(order, settings.order + 1)]
     if not counts[0] or not curator.private or not curator.left:
         return Fraction(0)
     tests = [min(count, counts[0]) for count in counts if count]

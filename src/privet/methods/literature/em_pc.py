@@ -70,9 +70,9 @@ def check(schema: Schema, settings: Settings) -> None:
                 f"⟦statistic='distance'⟧ serves columns of two levels, but {column.name!r} has "
                 f"{column.cardinality}; merge its levels, or use ⟦statistic='t1'⟧"
             )
-    if 2**settings.max_order > MOST_STRATA:
+    if 2**settings.order > MOST_STRATA:
         raise MethodError(
-            f"⟦max_order⟧ is {settings.max_order}, which makes {2**settings.max_order} strata; "
+            f"⟦max_order⟧ is {settings.order}, which makes {2**settings.order} strata; "
             f"⟦statistic='distance'⟧ serves up to {MOST_STRATA}; use a smaller "
             "⟦max_order⟧, or ⟦statistic='t1'⟧"
         )
@@ -103,10 +103,10 @@ def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
         curator=curator,
         settings=settings,
         scores=scores,
-        walk=Walk(Constraints.of(schema.names, schema.knowledge), settings.max_order),
-        allowed=settings.cap or len(schema.names) * (settings.max_order + 1),
+        walk=Walk(Constraints.of(schema.names, schema.knowledge), settings.order),
+        allowed=settings.cap or len(schema.names) * (settings.order + 1),
     )
-    for order in range(settings.max_order + 1):
+    for order in range(settings.order + 1):
         for x in range(len(schema.names)):
             calls.make(x, order)
     walk = calls.walk
@@ -212,7 +212,7 @@ class _Calls:
         will stay as there are columns, so the others take a selection each."""
         degree = self.walk.adjacent.sum(axis=1)
         calls = int((degree[x:] > order).sum()) + sum(
-            int((degree > later).sum()) for later in range(order + 1, self.settings.max_order + 1)
+            int((degree > later).sum()) for later in range(order + 1, self.settings.order + 1)
         )
         picks = max(1, int(degree.sum()) // 2 - len(degree))
         expected = max(1, min(calls, self.allowed)) + picks

@@ -86,10 +86,10 @@ def check(schema: Schema, settings: Settings) -> None:
             f"the schema has {len(sizes)} columns; tests that are paid one by one serve up to "
             f"{MOST_COLUMNS}; leave some columns out of the schema, or use ⟦method='auto'⟧"
         )
-    cells = prod(sorted(sizes.values())[-settings.max_order - 2 :])
+    cells = prod(sorted(sizes.values())[-settings.order - 2 :])
     if cells > MOST_CELLS:
         raise MethodError(
-            f"a test with ⟦max_order={settings.max_order}⟧ may need a table of {cells} cells; at "
+            f"a test with ⟦max_order={settings.order}⟧ may need a table of {cells} cells; at "
             f"most {MOST_CELLS} are counted; use a smaller ⟦max_order⟧, or merge levels"
         )
     if settings.subsample is not None:
@@ -102,7 +102,7 @@ def start(curator: Curator, settings: Settings) -> tuple[Release, Bars, Walk]:
     settings.on_step("measuring the margins", 0.0)
     margins = curator.release(Tables(tuple((name,) for name in schema.names)), MARGINS)
     constraints = Constraints.of(schema.names, schema.knowledge)
-    walk = Walk(constraints, settings.max_order)
+    walk = Walk(constraints, settings.order)
     return margins, Bars.of(margins, schema, settings), walk
 
 

@@ -30,7 +30,7 @@ def check(schema: Schema, settings: Settings) -> None:
 
 def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Generator) -> Graph:
     """On exact evidence a chain that starts from the best graph tells how probable each edge is."""
-    local, constraints = basis.families(schema, settings.max_order)
+    local, constraints = basis.families(schema, settings.order)
     usual = MAX_PARENTS if basis.moments is None else MAX_NUMERIC_PARENTS
     if basis.local is None:
         usual = MAX_TESTED_PARENTS

@@ -25,7 +25,7 @@ def find(
     faster: bool,
 ) -> Graph:
     constraints = Constraints.of(schema.names, schema.knowledge)
-    found = fci(basis.judge, constraints, max_order=settings.max_order, faster=faster)
+    found = fci(basis.judge, constraints, max_order=settings.order, faster=faster)
     respects(found.marks, schema.names, schema.knowledge)
     return to_graph(found.marks, schema.names)
 

@@ -19,7 +19,7 @@ from privet.search.ges import ges
 
 
 def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Generator) -> Graph:
-    gains, constraints = basis.climbing(schema, settings.max_order)
+    gains, constraints = basis.climbing(schema, settings.order)
     found = ges(
         gains,
         constraints,

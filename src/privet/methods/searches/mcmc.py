@@ -29,10 +29,10 @@ MAX_TESTED_PARENTS = 8  # where scores are made from tests, which need no table 
 def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Generator) -> Graph:
     """The search starts from the edges that tests find; on exact evidence confidence is posterior
     probability."""
-    local, constraints = basis.families(schema, settings.max_order)
+    local, constraints = basis.families(schema, settings.order)
     start = constraints.possible
     if not basis.noisy:
-        start = skeleton(basis.judge, constraints, settings.max_order).adjacent
+        start = skeleton(basis.judge, constraints, settings.order).adjacent
     usual = MAX_PARENTS if basis.moments is None else MAX_NUMERIC_PARENTS
     if basis.local is None:
         usual = MAX_TESTED_PARENTS
@@ -46,7 +46,7 @@ def climbed(basis: Basis, schema: Schema, settings: Settings, rng: np.random.Gen
     """What is repeated on replicas: the same edges and colliders, by climbing instead of
     sampling, which takes a moment."""
     constraints = basis.constraints(schema)
-    found = skeleton(basis.judge, constraints, settings.max_order)
+    found = skeleton(basis.judge, constraints, settings.order)
     return closed(arrows(basis.judge, found, constraints, rng, RESTARTS), schema)
 
 

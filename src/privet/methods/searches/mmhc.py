@@ -14,7 +14,7 @@ from privet.search.mmhc import mmhc
 
 def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Generator) -> Graph:
     constraints = basis.constraints(schema)
-    return closed(mmhc(basis.judge, basis.gains, constraints, settings.max_order), schema)
+    return closed(mmhc(basis.judge, basis.gains, constraints, settings.order), schema)
 
 
 MMHC = Search(

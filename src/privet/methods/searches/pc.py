@@ -19,7 +19,7 @@ from privet.search.stability import replicated
 
 def find(basis: Basis, schema: Schema, settings: Settings, rng: np.random.Generator) -> Graph:
     constraints = Constraints.of(schema.names, schema.knowledge)
-    found = skeleton(basis.judge, constraints, settings.max_order)
+    found = skeleton(basis.judge, constraints, settings.order)
     basis.listener.separators = found.separators
     return closed(arrows(basis.judge, found, constraints, rng), schema)
 
@@ -35,7 +35,7 @@ def together(
     near = constraints.possible if replicas.near is None else replicas.near & constraints.possible
     far = {pair: given for pair, given in replicas.separators.items() if not near[pair]}
     start = Skeleton(near, far)
-    found = replicated(replicas.judge, start, constraints, settings.max_order, rngs)
+    found = replicated(replicas.judge, start, constraints, settings.order, rngs)
     return [closed(each, schema) for each in found]
 
 

@@ -35,7 +35,7 @@ def check(schema: Schema, settings: Settings) -> None:
 
 
 def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Generator) -> Graph:
-    _, constraints = basis.climbing(schema, settings.max_order)
+    _, constraints = basis.climbing(schema, settings.order)
     found = peri(
         [Told(gains) for gains in basis.sites],
         constraints,

@@ -49,7 +49,7 @@ def check(schema: Schema, settings: Settings, search: Search) -> None:
 
 def counts_needed(settings: Settings) -> bool:
     """Whether tests ask for more than interactions."""
-    return settings.max_order > MEASURED
+    return settings.order > MEASURED
 
 
 def measure_for(search: Search) -> Measure:

@@ -35,9 +35,9 @@ DEFAULT = "local-pc"
 
 def check(schema: Schema, settings: Settings) -> None:
     most = len(NUMBER_ORDERS if schema.has_moments else ORDERS)
-    if not 0 <= settings.max_order <= most:
+    if not 0 <= settings.order <= most:
         raise MethodError(
-            f"⟦max_order⟧ is {settings.max_order}; reports serve separators of 0 to {most} "
+            f"⟦max_order⟧ is {settings.order}; reports serve separators of 0 to {most} "
             f"columns, as many as there is evidence for; use one of these"
         )
 
@@ -82,7 +82,7 @@ def order_of(evidence: Evidence) -> int:
 def notes(evidence: Evidence, settings: Settings) -> tuple[str, ...]:
     """What whoever reads the graph should know about the evidence."""
     found = []
-    worth, order = evidence.people_worth, min(settings.max_order, order_of(evidence))
+    worth, order = evidence.people_worth, min(settings.order, order_of(evidence))
     blind, why = _blind(evidence)
     if len(blind):
         names = ", ".join(repr(evidence.names[i]) for i in blind[:5])
@@ -93,7 +93,7 @@ def notes(evidence: Evidence, settings: Settings) -> tuple[str, ...]:
             "signs of pairs alone are judged as if the public centres were the medians; where they "
             "are not, columns that have nothing to do with each other may seem joined"
         )
-    if order < settings.max_order:
+    if order < settings.order:
         found.append(
             f"the reports tell about as much on a pair of columns as {worth:,.0f} people without "
             f"noise would, which is enough for separators of up to {order} column(s); some edges "

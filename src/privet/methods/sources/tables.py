@@ -67,10 +67,10 @@ FEATURES = ("auto", "contrasts")
 
 
 def check(schema: Schema, settings: Settings) -> None:
-    if not 0 <= settings.max_order <= 2:
+    if not 0 <= settings.order <= 2:
         raise MethodError(
-            f"⟦max_order⟧ is {settings.max_order}; interactions of three columns are measured, "
-            f"which serve separators of 0, 1 or 2 columns. {_dearer(schema, settings.max_order)}; "
+            f"⟦max_order⟧ is {settings.order}; interactions of three columns are measured, "
+            f"which serve separators of 0, 1 or 2 columns. {_dearer(schema, settings.order)}; "
             "use 0, 1 or 2"
         )
     if settings.features not in FEATURES:

@@ -59,9 +59,9 @@ def measure(
 ) -> tuple[Release, ...]:
     schema = curator.schema
     counted = ExactTables.from_releases(schema, (), curator.exact)
-    walk = Walk(Constraints.of(schema.names, schema.knowledge), settings.max_order)
+    walk = Walk(Constraints.of(schema.names, schema.knowledge), settings.order)
     rows, rng, left = rows_of(counted), np.random.default_rng(settings.seed), epsilon
-    for order in range(settings.max_order + 1):
+    for order in range(settings.order + 1):
         each = _budget(walk, order, left, delta, rows, settings)
         test = Band(epsilon=each, rows=rows, settings=settings, rng=rng)
         charged = 0
@@ -91,7 +91,7 @@ def _budget(
 ) -> float:
     """Of one test of this order, from the edges that are left."""
     most, columns = len(walk.edges()), len(walk.adjacent)
-    tests = [most * comb(columns - 2, j) for j in range(order, settings.max_order + 1)]
+    tests = [most * comb(columns - 2, j) for j in range(order, settings.order + 1)]
     tests = [count for count in tests if count] or [1]
     bar = (settings.alpha or ALPHA) * sqrt(rows) / CLAIMED
     budgets = allocate(

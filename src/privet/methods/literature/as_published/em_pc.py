@@ -45,7 +45,7 @@ def measure(
     joined = constraints.possible & ~np.eye(len(schema.names), dtype=bool)
     found: list[Separation] = []
     calls = tests = 0
-    for order in range(settings.max_order + 1):
+    for order in range(settings.order + 1):
         for i in range(len(joined)):
             groups = _groups(joined, constraints.required, i, order)
             if not groups or calls == CALLS:

@@ -143,7 +143,7 @@ def _walked(
     """PC with a judge that is made from the number of rows and of planned positives."""
     schema = curator.schema
     counted = ExactTables.from_releases(schema, (), curator.exact)
-    walk = Walk(Constraints.of(schema.names, schema.knowledge), settings.max_order)
+    walk = Walk(Constraints.of(schema.names, schema.knowledge), settings.order)
     rng = np.random.default_rng(settings.seed)
     judge = make(rows_of(counted), settings.cap or walk.enough, rng)
     for question in walk:
