@@ -41,6 +41,7 @@ call <- switch(peer,
   },
   stop("there is no peer ", peer))
 
+cat("ready\n")
 seconds <- c()
 while (length(seconds) < 5 && sum(seconds) < 1) {
   spent <- system.time(matrix <- call())
