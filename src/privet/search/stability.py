@@ -81,7 +81,8 @@ def _late(found: Skeleton, idle: Indices, asked: Indices, answers: Floats) -> In
     explanations that contradict each other the surer counts."""
     seem = np.zeros_like(found.adjacent)
     seem[tuple(asked[answers < 0, :2].T)] = True
-    return idle[seem[tuple(idle[:, :2].T)]]
+    x, y = idle[:, :2].T
+    return idle[seem[x, y]]
 
 
 def _pruned(
