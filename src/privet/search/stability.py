@@ -79,10 +79,10 @@ def _asked(
 def _late(found: Skeleton, idle: Indices, asked: Indices, answers: Floats) -> Indices:
     """What was not asked, in the order before, about pairs that now seem to be explained: of two
     explanations that contradict each other the surer counts."""
-    seem = np.zeros_like(found.adjacent)
+    seem: Bools = np.zeros_like(found.adjacent)
     seem[tuple(asked[answers < 0, :2].T)] = True
-    x, y = idle[:, :2].T
-    return idle[seem[x, y]]
+    at = np.flatnonzero(seem[idle[:, 0], idle[:, 1]])
+    return idle[at]
 
 
 def _pruned(
