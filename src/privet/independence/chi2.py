@@ -28,7 +28,7 @@ import numpy as np
 from privet.arrays import Bools, Floats, Indices, Integers
 from privet.evidence.tables import TableEvidence
 from privet.independence import pooled as pooled_parts
-from privet.independence.strata import Strata, outer, shared_noise, strata_design
+from privet.independence.strata import Strata, shared_noise, strata_design
 from privet.independence.terms import Terms, added, grain
 
 # Numbers in one block of work, so that memory stays bounded whatever the size of the tables.
@@ -242,33 +242,42 @@ def _full_terms(evidence: TableEvidence, questions: Indices) -> Terms:
     table = first @ flat.transpose(0, 3, 1, 2) @ second.transpose(0, 1, 3, 2)
     d = (table - strata.products())[:, :, :-1, :-1]
     tests, k, m = len(d), d.shape[1], d.shape[2] * d.shape[3]
-    both = shared_noise(evidence, factors, variances)((0, 1))
-    # axes: test, stratum, numbers of x and of y, the other stratum, its numbers of x and of y
-    xx = x.within[:, None, :, None, None, :, None]
-    yy = y.within[:, None, None, :, None, None, :]
-    noise = both[:, :, None, None, :, None, None] * (xx * yy)
-    across_y = x.noise[:, :, None, :, None] * _across(y.free)
-    noise += across_y[:, :, None, :, :, None] * xx
-    across_x = y.noise[:, :, None, :, None] * _across(x.free)
-    noise += across_x[:, :, :, None, :, :, None] * yy
-    free = outer(x.free, y.free).reshape(tests, k, m)
-    noise = noise.reshape(tests, k, m, k, m) + strata.noise[:, :, None, :, None] * _across(free)
-    noise *= (keep[:, :, None] & keep[:, None, :])[:, :, None, :, None]
+    noise = _full_noise(strata, shared_noise(evidence, factors, variances)((0, 1)))
     rows, cols = strata.sampling()
     blocks = np.einsum("tzab,tzcd->tzacbd", rows, cols).reshape(tests, k, m, m)
     blocks *= keep[:, :, None, None]
-    flat_noise = noise.reshape(tests, k * m, k * m)
     at = np.arange(k * m)
-    flat_noise[:, at, at] += np.repeat(~keep, m, axis=1)  # left out: no departure, unit variance
+    noise[:, at, at] += np.repeat(~keep, m, axis=1)  # left out: no departure, unit variance
     seen = ((x.shares > 1e-9).sum(axis=2) - 1) * ((y.shares > 1e-9).sum(axis=2) - 1)
     return Terms(
         d=(d * keep[:, :, None, None]).reshape(tests, k * m),
         sampling=blocks,
-        noise=flat_noise,
+        noise=noise,
         rows=strata.total,
         freedom=(seen * keep).sum(axis=1),
         grain=grain(d.shape[2], d.shape[3], k),
     )
+
+
+def _full_noise(strata: Strata, both: Floats) -> Floats:
+    """The covariance of the noise of all departures, zero for strata that are left out.
+
+    All but x is worked out first, since that is small: with x comes the noise of components that
+    hold x, and beside it that of those that do not.
+    """
+    x, y, keep = strata.x, strata.y, strata.informative
+    x_noise, common, both, y_noise = (
+        (each * (keep[:, :, None] & keep[:, None, :]))[:, :, None, :, None]
+        for each in (x.noise, strata.noise, both, y.noise)
+    )
+    # axes: test, stratum, numbers of y, the other stratum, its numbers of y
+    within, free = y.within[:, None, :, None, :], _across(y.free)
+    with_x, without = both * within + x_noise * free, y_noise * within + common * free
+    tests, k, a = x.free.shape
+    size = k * a * y.free.shape[2]
+    out = with_x[:, :, None, :, :, None] * x.within[:, None, :, None, None, :, None]
+    out += without[:, :, None, :, :, None] * _across(x.free)[:, :, :, None, :, :, None]
+    return out.reshape(tests, size, size)
 
 
 def _across(vectors: Floats) -> Floats:

@@ -93,7 +93,7 @@ class _Ends:
         shares *= np.any(design, axis=2, keepdims=True)  # none where there is no stratum
         sure, rest = informative[..., None], inverse[:, :-1, 1:]
         total = total[..., None]
-        both = np.sqrt(np.maximum(total, 0.0))[..., None] * multinomial(shares)
+        both = multinomial(shares, np.sqrt(np.maximum(total, 0.0)))
         left = [np.where(sure, margin / np.where(sure, total, 1.0), shares), margin * ~sure]
         return _Ends(
             left=np.concatenate(left, axis=2),

@@ -139,8 +139,8 @@ class Strata:
 
     def sampling(self) -> tuple[Floats, Floats]:
         """N_z (diag p - pp') and diag q - qq', last row and column dropped."""
-        weight = np.maximum(self.total, 0.0)[:, :, None, None]
-        return weight * multinomial(self.x.shares), multinomial(self.y.shares)
+        weight = np.maximum(self.total, 0.0)[:, :, None]
+        return multinomial(self.x.shares, weight), multinomial(self.y.shares)
 
 
 def _side(
@@ -200,6 +200,10 @@ def outer(a: Floats, b: Floats) -> Floats:
     return a[..., :, None] * b[..., None, :]
 
 
-def multinomial(shares: Floats) -> Floats:
+def multinomial(shares: Floats, weight: Floats | float = 1.0) -> Floats:
+    """weight (diag p - pp'), last row and column dropped."""
     p = shares[..., :-1]
-    return p[..., :, None] * np.eye(p.shape[-1]) - outer(p, p)
+    scaled = weight * p
+    out = outer(-scaled, p)
+    np.einsum("...aa->...a", out)[...] += scaled
+    return out

@@ -8,6 +8,7 @@ from functools import lru_cache
 from math import log
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from scipy.special import chdtrc
 
 from privet.arrays import Bools, Floats, Integers
@@ -128,10 +129,9 @@ def grain(rows: int, cols: int, strata: int = 1) -> Floats:
 
 def _add_blocks(square: Floats, blocks: Floats) -> None:
     """Adds blocks on the diagonal."""
-    m = blocks.shape[2]
-    for z in range(blocks.shape[1]):
-        at = slice(z * m, z * m + m)
-        square[:, at, at] += blocks[:, z]
+    m, (test, row, column) = blocks.shape[2], square.strides
+    on_diagonal = as_strided(square, blocks.shape, (test, m * (row + column), row, column))
+    on_diagonal += blocks
 
 
 def _lengths(bordered: Floats) -> tuple[Floats, Floats]:

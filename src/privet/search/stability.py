@@ -2,17 +2,20 @@
 
 Each replica of the evidence is searched again, from the edges that were found and those that
 were dropped with doubt: the graph is sparse by then, so few questions are left. Replicas ask
-nearly the same ones, so these are answered for all replicas together.
+nearly the same ones, so these are answered for all replicas together. What could explain nothing,
+whatever the answer, is not asked, unless the lowest answer about a pair comes to matter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
+from privet.search.blocks import on_paths
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
 from privet.search.pc import WIDEST, collider_questions, weighed
@@ -37,14 +40,19 @@ def replicated(
     near, size = start.adjacent.astype(np.float32), len(start.adjacent)
     strengths = judge.strengths(start.adjacent | (near @ near > 0))  # others are not looked at
     founds = [start for _ in rngs]
+    idle = [np.empty((0, 2), dtype=np.intp) for _ in rngs]
     for order in range(max_order + 1):
-        widest = None if order < 2 else WIDEST
-        asked = [
-            candidates(found.adjacent, order, strength, constraints.required, widest)
-            for found, strength in zip(founds, strengths, strict=True)
+        asked = partial(_asked, order, constraints.required)
+        parts = [asked(*each) for each in zip(founds, strengths, strict=True)]
+        useful = [part[0] for part in parts]
+        answers = _together(judge.margins, useful, size)
+        late = [_late(*each) for each in zip(founds, idle, useful, answers, strict=True)]
+        more = _together(judge.margins, late, size)
+        founds = [
+            _pruned(*each)
+            for each in zip(founds, late, more, useful, answers, strengths, strict=True)
         ]
-        answers = _together(judge.margins, asked, size)
-        founds = [_pruned(*each) for each in zip(founds, asked, answers, strengths, strict=True)]
+        idle = [part[1] for part in parts]
     joined = [
         constraints.without_circles(found, strength).adjacent
         for found, strength in zip(founds, strengths, strict=True)
@@ -58,9 +66,38 @@ def replicated(
     ]
 
 
-def _pruned(found: Skeleton, asked: Indices, answers: Floats, strength: Floats) -> Skeleton:
+def _asked(
+    order: int, required: Bools, found: Skeleton, strength: Floats
+) -> tuple[Indices, Indices]:
+    """The questions of an order that could explain something, and the others."""
+    widest = None if order < 2 else WIDEST
+    rows = candidates(found.adjacent, order, strength, required, widest)
+    useful = on_paths(found.adjacent, rows) if order else np.ones(len(rows), dtype=bool)
+    return rows[useful], rows[~useful]
+
+
+def _late(found: Skeleton, idle: Indices, asked: Indices, answers: Floats) -> Indices:
+    """What was not asked, in the order before, about pairs that now seem to be explained: of two
+    explanations that contradict each other the surer counts."""
+    seem: Bools = np.zeros_like(found.adjacent)
+    seem[tuple(asked[answers < 0, :2].T)] = True
+    at = np.flatnonzero(seem[idle[:, 0], idle[:, 1]])
+    return idle[at]
+
+
+def _pruned(
+    found: Skeleton,
+    late: Indices,
+    more: Floats,
+    asked: Indices,
+    answers: Floats,
+    strength: Floats,
+) -> Skeleton:
+    """After the answers of one order, and ``more`` to ``late`` questions of the order before."""
+    if found.lowest is not None:
+        np.minimum.at(found.lowest, tuple(late[:, :2].T), more)
     lowest = np.full(found.adjacent.shape, np.inf)
-    np.minimum.at(lowest, (asked[:, 0], asked[:, 1]), answers)
+    np.minimum.at(lowest, tuple(asked[:, :2].T), answers)
     return replace(explained(found, asked, answers, strength), lowest=lowest)
 
 

@@ -34,6 +34,7 @@ WEIGHT = 64  # of a row that is not weighed down
 LARGEST_SET = 3
 LARGEST_RADIUS = 1 << 31  # so that sums over 2^31 rows stay within 64 bits
 LARGEST_FEATURE = 1 << 20  # so that squares of features are exact in floating point
+ROWS_AT_ONCE = 8000  # they stay in the cache; of a power of two, columns would share its lines
 MOST_SETS = 1 << 22  # so that sums over sets are right but for half of the slack
 SLACK = 1e-9  # relative, above what floating point can lose in a sum of positive numbers
 
@@ -162,24 +163,48 @@ def squared_lengths(
     all columns from one on, their sum serves many; so are those that differ in their last two.
     Nothing is taken off: all that floating point can lose is a share of the sum.
     """
-    from_here = np.cumsum(lengths[::-1], axis=0)[::-1]
-    lasts: dict[tuple[int, ...], list[int]] = {}
+    size, lasts = len(lengths), dict[tuple[int, ...], list[int]]()
     for members in sets:
         if members:
             lasts.setdefault(members[:-1], []).append(members[-1])
-    out = np.full(lengths.shape[1], prices[0] if () in sets else 0.0)
     in_order = sorted(lasts, key=lambda prefix: (len(prefix), prefix))
-    for (width, first), prefixes in groupby(in_order, lambda prefix: (len(prefix), prefix[:-1])):
-        total = np.zeros(lengths.shape[1])
-        for prefix in prefixes:
-            last = lasts[prefix]
-            whole = last == list(range(last[0], len(lengths)))
+    alike = groupby(in_order, lambda prefix: (len(prefix), prefix[:-1]))
+    groups = [
+        (prices[width + 1], first, [_part(prefix, lasts[prefix], size) for prefix in prefixes])
+        for (width, first), prefixes in alike
+    ]
+    out = np.full(lengths.shape[1], prices[0] if () in sets else 0.0)
+    for start in range(0, len(out), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        _add_lengths(out[rows], np.ascontiguousarray(lengths[:, rows]), groups)
+    return out
+
+
+# The last column before the last (if there is one), the last ones, and whether to take with the
+# first of these all that follow.
+Part = tuple[tuple[int, ...], list[int], bool]
+
+
+def _part(prefix: tuple[int, ...], last: list[int], size: int) -> Part:
+    return prefix[-1:], last, last == list(range(last[0], size))
+
+
+def _add_lengths(
+    out: Floats, lengths: Floats, groups: Sequence[tuple[float, tuple[int, ...], list[Part]]]
+) -> None:
+    """Adds what sets of one column and more give to each of some rows: for each group its price,
+    the columns that all its sets start with, and what follows them."""
+    from_here = lengths.copy()
+    for i in range(len(lengths) - 1, 0, -1):
+        from_here[i - 1] += from_here[i]
+    for price, first, parts in groups:
+        total = np.zeros(len(out))
+        for before, last, whole in parts:
             part = from_here[last[0]] if whole else reduce(np.add, (lengths[i] for i in last))
-            total += part * lengths[prefix[-1]] if prefix else part
+            total += part * lengths[before[0]] if before else part
         for i in first:
             total *= lengths[i]
-        out += prices[width + 1] * total
-    return out
+        out += price * total
 
 
 def _check_features(name: str, levels: Levels, k: int) -> None:
