@@ -64,10 +64,11 @@ class Job:
 class Outcome:
     seconds: list[float] = field(default_factory=list)
     scores: list[tuple[float, float]] = field(default_factory=list)
+    failed: bool = False
 
     def cell(self, limit: float) -> str:
         if not self.seconds:
-            return f"over {limit:.0f}"
+            return "failed" if self.failed else f"over {limit:.0f}"
         skeleton, directed = np.mean(self.scores, axis=0)
         arrows = "" if np.isnan(directed) else f" / {directed:.3f}"
         return f"{np.median(self.seconds):.3g} ({skeleton:.3f}{arrows})"
@@ -182,7 +183,7 @@ def in_r() -> dict[str, str]:
 
 
 def theirs(python: Path, peer: str, given: Data, limit: float) -> tuple[float, Matrix] | None:
-    """Seconds and graph of a peer; None if it does not end in time."""
+    """Seconds and graph of a peer; None if it does not end in time. A RuntimeError if it fails."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "in"), Path(folder, "out")
         r = peer.split()[0] in IN_R
@@ -219,8 +220,8 @@ def ended(command: list[str], limit: float) -> bool:
             return False
         if process.returncode:
             said.seek(0)
-            sys.stderr.write(f"{command[2]} failed:\n{said.read().decode()[-400:]}\n")
-        return not process.returncode
+            raise RuntimeError(f"{command[2]} failed:\n{said.read().decode()[-400:]}")
+        return True
 
 
 def f1(truth: Matrix, found: Matrix) -> tuple[float, float]:
@@ -241,11 +242,15 @@ def run(job: Job, python: Path, sets: int, limit: float) -> dict[str, Outcome]:
         for name, outcome in outcomes.items():
             if seed > 1 and not outcome.seconds:
                 continue
-            done = (
-                ours(given.data, given.schema, job.method)
-                if name == "Privet"
-                else theirs(python, name, given, limit)
-            )
+            try:
+                done = (
+                    ours(given.data, given.schema, job.method)
+                    if name == "Privet"
+                    else theirs(python, name, given, limit)
+                )
+            except RuntimeError as error:
+                sys.stderr.write(f"{error}\n")
+                outcome.failed, done = True, None
             if done is not None and (name == "Privet" or done[0] <= limit):
                 outcome.seconds.append(done[0])
                 skeleton, directed = f1(given.truth, done[1])
@@ -258,7 +263,9 @@ def line(job: Job, outcomes: dict[str, Outcome], limit: float) -> Sequence[str]:
     others = {name: o for name, o in outcomes.items() if name != "Privet"}
     ended = {name: float(np.median(o.seconds)) for name, o in others.items() if o.seconds}
     best = min(ended, key=lambda name: ended[name]) if ended else None
-    ratio = f"{ended[best] / own:.1f} ({best})" if best else f"over {limit / own:.0f}"
+    slow = any(not outcome.failed for outcome in others.values())
+    ratio = f"over {limit / own:.0f}" if slow else "-"
+    ratio = f"{ended[best] / own:.1f} ({best})" if best else ratio
     cells = [f"{name} {outcome.cell(limit)}" for name, outcome in others.items()]
     return [job.what, job.on, outcomes["Privet"].cell(limit), ratio, "; ".join(cells)]
 
