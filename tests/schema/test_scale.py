@@ -11,6 +11,7 @@ import pytest
 
 import privet
 from privet.errors import SchemaError
+from privet.privacy.queries.box_moments import BoxMoments
 from privet.schema.column import Column
 from privet.schema.model import Schema
 
@@ -96,6 +97,14 @@ def test_answers_are_those_of_the_logarithms(method: str, source: str, tmp_path:
     for mine, theirs in zip(found.evidence.releases, other.evidence.releases, strict=True):
         near = np.abs(mine.values.astype(float) - theirs.values)
         assert near.max() <= 1e-6 * max(np.abs(theirs.values.astype(float)).max(), 1) + 4
+
+
+def test_moments_within_bounds_are_those_of_the_logarithms() -> None:
+    """The rows come as logarithms; so do the bounds that they are held against."""
+    own, plain = schemas()
+    logs = np.column_stack([np.log(data()[name]) for name in "ab"])
+    query = BoxMoments(columns=("a", "b"))
+    assert np.array_equal(query.vectors(logs, own), query.vectors(logs, plain))
 
 
 def test_pairs_are_oriented_on_the_scale() -> None:

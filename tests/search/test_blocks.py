@@ -6,8 +6,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from privet.graph.bits import bitsets
 from privet.search.blocks import blocks, on_paths
-from privet.search.skeleton import _on_paths, bitsets, candidates
+from privet.search.skeleton import _on_paths, candidates
 
 
 @pytest.mark.parametrize("density", [0.05, 0.1, 0.2, 0.5])

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from privet.errors import GraphError, KnowledgeError
+from privet.graph.bits import flags_of
 from privet.graph.meek import apply_knowledge, cpdag, extension, is_acyclic
 from privet.search.classes import MOST_CLIQUES, Bounds, Delete, Insert, Turn, cliques, steps
 from privet.search.constraints import Constraints
 from privet.search.ges import ges
 from privet.search.hill_climb import Remembered, closed
 from privet.search.options import Option, Options
-from privet.search.states import State, flags_of
+from privet.search.states import State
 from tests.helpers.cpdags import is_valid_cpdag
 from tests.helpers.population import Bools, Gaussian, Indices, population, sample, sampled
 from tests.search.test_pc import (

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from privet.arrays import Bools
 from privet.errors import GraphError, KnowledgeError
+from privet.graph.bits import bitsets, members
 from privet.graph.knowledge import Knowledge
 
 
@@ -113,13 +114,17 @@ def extension(pdag: Bools) -> Bools | None:
     its undirected neighbours is joined to all its other neighbours), until none is left. Such a
     node stays one while others are taken away, so any choice works; the largest index is taken.
     """
-    joined, outgoing, lines = _bits(pdag | pdag.T), _bits(pdag & ~pdag.T), _bits(pdag & pdag.T)
+    joined, outgoing, lines = (
+        bitsets(pdag | pdag.T),
+        bitsets(pdag & ~pdag.T),
+        bitsets(pdag & pdag.T),
+    )
     left = (1 << len(pdag)) - 1
 
     def can_be_last(x: int) -> bool:
         around = joined[x] & left
         return not outgoing[x] & left and all(
-            not around & ~(joined[y] | 1 << y) for y in _members(lines[x] & left)
+            not around & ~(joined[y] | 1 << y) for y in members(lines[x] & left)
         )
 
     dag = pdag.copy()
@@ -129,26 +134,12 @@ def extension(pdag: Bools) -> Bools | None:
     while ready:
         x = -heapq.heappop(ready)
         left &= ~(1 << x)
-        for y in _members(joined[x] & left):
+        for y in members(joined[x] & left):
             dag[x, y] = False
             if y not in queued and can_be_last(y):
                 queued.add(y)
                 heapq.heappush(ready, -y)
     return None if left else dag
-
-
-def _bits(A: Bools) -> list[int]:
-    """Each row as one whole number, bit j for column j."""
-    return [int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little") for row in A]
-
-
-def _members(bits: int) -> list[int]:
-    members = []
-    while bits:
-        low = bits & -bits
-        members.append(low.bit_length() - 1)
-        bits ^= low
-    return members
 
 
 def is_acyclic(A: Bools) -> bool:

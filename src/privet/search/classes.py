@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from privet.arrays import Floats
+from privet.graph.bits import bits_of, members
 from privet.search.constraints import Constraints
 from privet.search.hill_climb import Question, closed
-from privet.search.states import State, bits_of, members
+from privet.search.states import State
 
 # Dense neighbourhoods have exponentially many cliques: so many are tried for one pair, small ones
 # first, and strongly associated neighbours of y first.

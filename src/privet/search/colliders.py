@@ -16,7 +16,7 @@ from math import inf
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
-from privet.search.skeleton import bitsets
+from privet.graph.bits import bitsets, flags_of, members
 
 GRAIN = 1 << 30  # parts of one that weights are rounded to: whole numbers tie where they should
 
@@ -208,7 +208,7 @@ def class_of(parents: list[int]) -> Bools:
             continue
         new = same[x] & ~parents[y] or parents[y] & ~parents[x] & ~(1 << x)
         same[y] = parents[y] if new else same[x]
-    dag, compelled = (matrix(bits).T for bits in (parents, same))
+    dag, compelled = (flags_of(bits, len(bits)).T for bits in (parents, same))
     return np.asarray(dag | (dag & ~compelled).T)
 
 
@@ -226,20 +226,3 @@ def _causes_first(parents: list[int]) -> list[int]:
                 placed |= 1 << ready
                 order.append(ready)
     return order
-
-
-def members(bits: int) -> list[int]:
-    found = []
-    while bits:
-        low = bits & -bits
-        found.append(low.bit_length() - 1)
-        bits ^= low
-    return found
-
-
-def matrix(rows: list[int]) -> Bools:
-    """Of bits, one number for each row."""
-    size, width = len(rows), (len(rows) + 7) // 8
-    packed = np.frombuffer(b"".join(row.to_bytes(width, "little") for row in rows), np.uint8)
-    bits = np.unpackbits(packed.reshape(size, width), axis=1, count=size, bitorder="little")
-    return bits.astype(bool)

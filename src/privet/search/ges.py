@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from privet.arrays import Bools
+from privet.graph.bits import bits_of
 from privet.graph.meek import cpdag
 from privet.search.classes import Bounds, Delete, Insert, Operator, Turn
 from privet.search.constraints import Constraints
@@ -22,7 +23,7 @@ from privet.search.hill_climb import Remembered, closed
 from privet.search.options import Options, Weights, differing
 from privet.search.protocols import GainRows, Gains
 from privet.search.rows import Rows
-from privet.search.states import State, bits_of
+from privet.search.states import State
 
 # Forward, backward and turning are repeated until nothing improves, or so many times.
 MOST_ROUNDS = 10

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from privet.arrays import Bools, Floats
+from privet.graph.bits import bits_of, members
 from privet.graph.meek import cpdag, extension, meek, vstructures
 from privet.search.constraints import Constraints
 from privet.search.protocols import Gains
-from privet.search.states import bits_of, members
 
 # x, y and S, the members of S as the bits of one whole number.
 Question = tuple[int, int, int]

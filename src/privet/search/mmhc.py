@@ -15,13 +15,13 @@ from itertools import combinations
 import numpy as np
 
 from privet.arrays import Bools, Floats
+from privet.graph.bits import bits_of
 from privet.graph.meek import extension
 from privet.search.constraints import Constraints
 from privet.search.ges import ges
 from privet.search.hill_climb import Remembered, climb, known_class
 from privet.search.pc import WIDEST
 from privet.search.protocols import Gains, Judge
-from privet.search.states import bits_of
 
 
 def mmhc(judge: Judge, gains: Gains, constraints: Constraints, max_order: int) -> Bools:

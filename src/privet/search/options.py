@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privet.graph.bits import members
 from privet.search.classes import ANYWHERE, Bounds, Insert, Operator, Turn, cliques, steps
 from privet.search.hill_climb import TINY
 from privet.search.rows import Row, Rows
-from privet.search.states import State, members
+from privet.search.states import State
 
 # Minus what it is worth, x, y and the clique.
 Option = tuple[float, int, int, int]

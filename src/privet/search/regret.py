@@ -16,9 +16,9 @@ from typing import Literal, Protocol
 import numpy as np
 
 from privet.arrays import Floats
+from privet.graph.bits import members
 from privet.search.hill_climb import HOPELESS, Question, Remembered
 from privet.search.protocols import Gains, Locals
-from privet.search.states import members
 
 # The worst regret of all sites, or their sum.
 Objective = Literal["worst", "sum"]

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from privet.arrays import Bools, Floats
+from privet.graph.bits import bits_of
 from privet.search.constraints import Constraints
 from privet.search.hill_climb import TINY, Question, reachable
 from privet.search.regret import Party, overall
-from privet.search.states import bits_of
 
 BEAM = 5
 

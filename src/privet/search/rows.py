@@ -11,9 +11,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from privet.arrays import Bools, Floats
+from privet.graph.bits import bits_of, flags_of, members
 from privet.search.hill_climb import HOPELESS, TINY, Remembered
 from privet.search.protocols import GainRows
-from privet.search.states import State, bits_of, flags_of, members
+from privet.search.states import State
 
 # y, P and the x that are asked for, sets in bits.
 Row = tuple[int, int, int]

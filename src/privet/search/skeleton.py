@@ -23,6 +23,7 @@ from math import comb
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
+from privet.graph.bits import bitsets
 from privet.search.questions import beside
 
 Ask = Callable[[Indices], Floats]
@@ -162,12 +163,6 @@ def _credible_first(questions: Indices, margins: Floats, strength: Floats) -> In
         through = np.minimum(strength[x[:, None], given], strength[y[:, None], given]).min(axis=1)
         weakness = weakness / through
     return np.lexsort((margins, weakness))
-
-
-def bitsets(adjacent: Bools) -> list[int]:
-    """Each row as one whole number, bit j for column j."""
-    packed = np.packbits(adjacent, axis=1, bitorder="little")
-    return [int.from_bytes(row.tobytes(), "little") for row in packed]
 
 
 def _on_paths(neighbours: list[int], x: int, y: int, given: Iterable[int]) -> bool:

@@ -10,31 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from privet.arrays import Bools
+from privet.graph.bits import bits_of, flags_of, members
 from privet.graph.meek import extension
-
-
-def members(bits: int) -> list[int]:
-    out = []
-    while bits:
-        low = bits & -bits
-        out.append(low.bit_length() - 1)
-        bits ^= low
-    return out
-
-
-def bits_of(flags: Bools) -> int:
-    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
-
-
-def flags_of(sets: Iterable[int], size: int) -> Bools:
-    """A row for each set of bits."""
-    width = (size + 7) // 8
-    packed = b"".join(bits.to_bytes(width, "little") for bits in sets)
-    rows = np.frombuffer(packed, dtype=np.uint8).reshape(-1, width)
-    return np.unpackbits(rows, axis=1, count=size, bitorder="little").view(bool)
 
 
 @dataclass(frozen=True)
