@@ -89,7 +89,7 @@ class Session:
 
     def statement(self) -> Statement:
         """What was promised and spent, once the session is over."""
-        account = self._book.account(self._schema.name)
+        account = self._book.balance(self._schema.name)
         assert account is not None  # the run is in it
         return statement.of_run(self._run, account, durable=self._book.durable, engine=self._engine)
 
@@ -113,5 +113,5 @@ def opened(ledger: LedgerLike) -> Ledger:
 
 def cap_delta(ledger: LedgerLike, schema: Schema) -> float | None:
     """The delta of the cap of this data set, if it has one."""
-    account = opened(ledger).account(schema.name)
+    account = opened(ledger).balance(schema.name)
     return None if account is None else account.delta

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privet.privacy.ledger.account import Account
+from privet.privacy.ledger.account import Balance
 from privet.privacy.ledger.conversion import Currency, total_delta
 from privet.privacy.ledger.run import Run
 
@@ -54,7 +54,7 @@ class Statement:
     engine: str = ""
 
 
-def of_run(run: Run, account: Account, *, durable: bool, engine: str = "") -> Statement:
+def of_run(run: Run, account: Balance, *, durable: bool, engine: str = "") -> Statement:
     """Of a run that has been closed; ``account`` is its data set's after that."""
     tested = run.test_delta - run.test_delta_left
     return Statement(

@@ -21,7 +21,7 @@ from privet.errors import BudgetError, LedgerError
 from privet.privacy.ledger import store as ledger_file
 from privet.privacy.ledger.account import Account
 from privet.privacy.ledger.book import Ledger
-from privet.privacy.ledger.conversion import Accounting, Number, budget_for, rho_for
+from privet.privacy.ledger.conversion import Accounting, Number, budget_for, exchange, rho_for
 from privet.privacy.ledger.kept import keep, kept
 from privet.privacy.ledger.run import Run
 from privet.privacy.ledger.store import default_path
@@ -143,6 +143,59 @@ def test_the_first_run_sets_the_cap(book: Ledger) -> None:
     account = people(book)
     assert (account.epsilon, account.delta, account.currency) == (1.0, 1e-6, "gdp")
     assert account.spent == 0 and account.left_epsilon == 1.0 and account.spent_epsilon == 0.0
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    runs=st.lists(
+        st.tuples(
+            st.sampled_from((0.0, 1e-6, 1e-5)),
+            st.lists(st.sampled_from((Fraction(1, 7), Fraction(1, 3), Fraction(1, 2))), max_size=4),
+            st.booleans(),
+        ),
+        max_size=6,
+    )
+)
+def test_the_balance_is_the_sum_over_all_runs(
+    runs: list[tuple[float, list[Fraction], bool]],
+) -> None:
+    """The file adds up equal charges; here every entry of every run is one by itself."""
+    book = Ledger(":memory:")
+    book.create("people", epsilon=100, delta=1e-4, test_delta=1e-4)
+    tests = Fraction(1, 10**6)
+    for delta, shares, closed in runs:
+        run = book.begin(
+            "people", epsilon=1, delta=delta, method="mine", unit="a row", test_delta=tests
+        )
+        for share in shares:
+            if share * run.budget <= run.left:
+                run.spend(share * run.budget, what="rows", test_delta=tests / 10)
+        if closed:
+            run.close()
+    account, balance = people(book), book.balance("people")
+    spent = tested = Fraction(0)
+    for record in account.runs:
+        still = record.state == "open"
+        for cost in [record.reserved] if still else [entry.cost for entry in record.entries]:
+            spent += exchange(cost, record.currency, "gdp")
+        tested += tests if still else tests / 10 * len(record.entries)
+    assert balance is not None and balance.charges == account.charges
+    assert (account.spent, account.tested) == (spent, tested)
+    assert (balance.left, balance.test_delta_left) == (account.left, account.test_delta_left)
+
+
+def test_to_begin_reads_no_more_after_many_runs(book: Ledger) -> None:
+    """What is alike is one charge, however many runs there were."""
+    book.create("people", epsilon=1, delta=0)
+    for _ in range(40):
+        with pure(book, Fraction(1, 100)) as run:
+            run.spend(Fraction(1, 300), what="rows")
+            run.spend(Fraction(1, 400), what="pairs")
+    pure(book, Fraction(1, 100))
+    balance = book.balance("people")
+    assert balance is not None
+    assert sorted(each.times for each in balance.charges) == [1, 40, 40]
+    assert balance.spent == 40 * (Fraction(1, 300) + Fraction(1, 400)) + Fraction(1, 100)
 
 
 def test_records(book: Ledger) -> None:

@@ -301,7 +301,7 @@ def test_what_is_promised_is_the_sum(tmp_path: Path) -> None:
     assert (account.delta, account.promised_delta) == (1e-6, 1.1e-6)
     (record,) = account.runs
     assert record.promised_delta == 1.1e-6 and record.test_delta == Fraction(1, 10**7)
-    assert record.entries[0].test_delta == record.test_charge == Fraction(1, 10**8)
+    assert record.entries[0].test_delta == account.tested == Fraction(1, 10**8)
     assert account.left_epsilon > 1  # and less than 2, at the conversion's delta
     pure = begin(Ledger(":memory:"), 1, 0, 1e-6)
     assert (pure.currency, pure.budget, pure.promised_delta) == ("pure", 1, 1e-6)

@@ -6,10 +6,9 @@ No file is touched here; ``ledger`` reads these records from disk.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
-from functools import cached_property
 
 from privet.errors import BudgetError
 from privet.privacy.ledger.conversion import (
@@ -115,9 +114,6 @@ class RunRecord:
     reserved: Fraction
     test_delta: Fraction
     entries: tuple[Entry, ...]
-    _charges: dict[Currency, Fraction] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
 
     @property
     def promised_delta(self) -> float:
@@ -127,26 +123,21 @@ class RunRecord:
     def spent(self) -> Fraction:
         return sum((entry.cost for entry in self.entries), Fraction(0))
 
-    @cached_property
-    def test_charge(self) -> Fraction:
-        """What counts against the cap on tests, as ``charge`` does against the other."""
-        if self.state == "open":
-            return self.test_delta
-        return sum((entry.test_delta for entry in self.entries), Fraction(0))
 
-    def charge(self, currency: Currency) -> Fraction:
-        """What counts against the cap: the reservation of an open run, the charges of a closed
-        one. With a delta the charges of a pure run enter one by one, each as its square."""
-        if currency not in self._charges:
-            costs = [self.reserved] if self.state == "open" else [e.cost for e in self.entries]
-            charges = (exchange(cost, self.currency, currency) for cost in costs)
-            self._charges[currency] = sum(charges, Fraction(0))
-        return self._charges[currency]
+@dataclass(frozen=True, kw_only=True)
+class Charge:
+    """What counts against a cap so many times: the reservation of an open run, or an entry of a
+    closed one, with the delta of its run."""
+
+    cost: Fraction
+    test_delta: Fraction
+    delta: Fraction
+    times: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class Account:
-    """A data set's cap and all that was charged to it.
+class Balance:
+    """A data set's cap and what was charged to it, equal charges as one.
 
     ``unit`` is what one person can change, as the first run said it; before that it is None.
     ``people`` is a random public number for its people, drawn once.
@@ -156,7 +147,7 @@ class Account:
     budget: Budget
     unit: str | None
     people: str | None = None
-    runs: tuple[RunRecord, ...]
+    charges: tuple[Charge, ...]
 
     @property
     def epsilon(self) -> float:
@@ -190,7 +181,7 @@ class Account:
     @property
     def tested(self) -> Fraction:
         """The delta of all tests so far, reservations of open runs included."""
-        return sum((run.test_charge for run in self.runs), Fraction(0))
+        return sum((each.times * each.test_delta for each in self.charges), Fraction(0))
 
     @property
     def test_delta_left(self) -> Fraction:
@@ -240,11 +231,15 @@ class Account:
 
     def _charged_delta(self) -> float:
         """The largest delta with which anything was charged."""
-        charged = (run.delta for run in self.runs if run.state == "open" or run.entries)
-        return max(charged, default=0.0)
+        return float(max((each.delta for each in self.charges), default=0))
 
     def used(self, currency: Currency) -> Fraction:
-        return sum((run.charge(currency) for run in self.runs), Fraction(0))
+        """All charges in this currency. With a delta those of a pure run enter one by one, each as
+        its square."""
+        return sum((each.times * self._in(currency, each) for each in self.charges), Fraction(0))
+
+    def _in(self, currency: Currency, charge: Charge) -> Fraction:
+        return exchange(charge.cost, currency_for(charge.delta, self.accounting), currency)
 
     @property
     def spent(self) -> Fraction:
@@ -287,6 +282,13 @@ class Account:
         while epsilon >= SMALLEST and not affords(epsilon):
             epsilon *= 1 - 2**-50
         return epsilon if epsilon >= SMALLEST else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account(Balance):
+    """The same with every run, for those who read it."""
+
+    runs: tuple[RunRecord, ...]
 
 
 def sufficient_epsilon(needed: Fraction, delta: Number, accounting: Accounting) -> float:

@@ -24,17 +24,16 @@ from fractions import Fraction
 from pathlib import Path
 
 from privet.errors import BudgetError, LedgerError, PrivetError, both, expect
-from privet.privacy.ledger.account import Account, Budget, spell, sufficient_epsilon
+from privet.privacy.ledger.account import Account, Balance, Budget, spell, sufficient_epsilon
 from privet.privacy.ledger.conversion import (
     Accounting,
     Number,
     check_budget,
     total_delta,
 )
+from privet.privacy.ledger.records import account_in, accounts_in, balance_in
 from privet.privacy.ledger.run import Run
 from privet.privacy.ledger.store import (
-    account_in,
-    accounts_in,
     check_format,
     check_name,
     connect,
@@ -89,7 +88,7 @@ class Ledger:
         cap = Budget.asked(epsilon, delta, accounting, test_delta)
         with self._transaction() as db:
             unite(db)
-            if old := account_in(db, dataset):
+            if old := balance_in(db, dataset):
                 raised = max(float(cap.epsilon), old.epsilon), max(float(cap.delta), old.delta)
                 command = self._grant_command(old, *raised, max(cap.test_delta, old.test_delta))
                 raise BudgetError(
@@ -116,12 +115,12 @@ class Ledger:
         """
         check_name(dataset)
         check_budget(epsilon, 0 if delta is None else delta)
-        if self.account(dataset) is None:
+        if self.balance(dataset) is None:
             command = self._command("create", dataset, epsilon=epsilon, delta=delta)
             raise BudgetError(f"data set {dataset!r} has no cap yet; set one with: {command}")
         with self._transaction() as db:
             unite(db)
-            old = account_in(db, dataset)
+            old = balance_in(db, dataset)
             assert old is not None  # caps are never removed
             same = delta is None and test_delta is None  # of a ledger of old it may be large
             cap = (Budget.of if same else Budget.asked)(
@@ -155,6 +154,20 @@ class Ledger:
             return None
         with self._transaction(write=False) as db:
             return account_in(db, dataset)
+
+    def balance(self, dataset: str) -> Balance | None:
+        """Its account without the runs: as quick after a thousand of them as at first.
+
+        >>> book = privet.Ledger(":memory:")
+        >>> book.create("clinic", epsilon=1, delta=0)
+        >>> book.balance("clinic").left_epsilon
+        1.0
+        """
+        check_name(dataset)
+        if not self._exists():
+            return None
+        with self._transaction(write=False) as db:
+            return balance_in(db, dataset)
 
     def accounts(self) -> tuple[Account, ...]:
         """All data sets that have a cap.
@@ -203,7 +216,7 @@ class Ledger:
         unit: str,
     ) -> Run:
         unite(db)
-        account = account_in(db, dataset)
+        account = balance_in(db, dataset)
         if account is None:
             set_cap(db, dataset, asked)
         else:
@@ -263,7 +276,7 @@ class Ledger:
                 db.execute("UPDATE runs SET state = 'closed' WHERE id = ?", (identity,))
 
     def _grant_command(
-        self, account: Account, epsilon: float, delta: float, tests: Fraction
+        self, account: Balance, epsilon: float, delta: float, tests: Fraction
     ) -> str:
         return self._command(
             "grant",

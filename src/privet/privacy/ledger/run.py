@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Self
 from privet.errors import BudgetError
 from privet.privacy.ledger.account import Budget, Entry
 from privet.privacy.ledger.conversion import UNITS, epsilon_of, total_delta
-from privet.privacy.ledger.store import check_open, entries_of
+from privet.privacy.ledger.records import entries_of
+from privet.privacy.ledger.store import check_open
 
 if TYPE_CHECKING:
     from privet.privacy.ledger.book import Ledger

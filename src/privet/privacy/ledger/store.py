@@ -9,13 +9,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from privet.errors import BudgetError, LedgerError, expect
-from privet.privacy.ledger.account import Account, Budget, Entry, RunRecord
-from privet.privacy.ledger.conversion import OF_PURE, Accounting, currency_for
+from privet.privacy.ledger.account import Budget
+from privet.privacy.ledger.conversion import OF_PURE, Accounting
 from privet.schema.names import name_key
 
 FORMAT = 6
@@ -76,8 +74,6 @@ COLUMNS = {
     "contexts": "context, run, message",
     "evidence": "key, run, digest",
 }
-MOST_KNOWN = 10_000  # runs whose meaning is remembered
-Row = tuple[Any, ...]
 MOST = Fraction(10) ** 30  # far above every amount that is ever written
 
 
@@ -241,37 +237,6 @@ def caps_of(db: sqlite3.Connection, names: Sequence[str]) -> list[Cap]:
     return caps
 
 
-@lru_cache(maxsize=MOST_KNOWN)
-def record_of(row: Row, charged: tuple[Row, ...], accounting: Accounting) -> RunRecord:
-    """A run as its cells say it. Every run looks at all runs before it: what stands in the file is
-    read each time, and what it means is worked out once."""
-    identity, when, method, epsilon, delta, budget, state, test_delta = row
-    return RunRecord(
-        id=word(identity),
-        when=word(when),
-        method=word(method),
-        epsilon=float(amount(epsilon)),
-        delta=float(amount(delta)),
-        state=word(state, ("open", "closed")),
-        currency=currency_for(amount(delta), accounting),
-        reserved=amount(budget),
-        test_delta=amount(test_delta),
-        entries=tuple(entry_of(cells) for cells in charged),
-    )
-
-
-def entry_of(cells: Row) -> Entry:
-    what, cost, test_delta = cells
-    return Entry(what=word(what), cost=amount(cost), test_delta=amount(test_delta))
-
-
-def entries_of(db: sqlite3.Connection, run: str) -> tuple[Entry, ...]:
-    found = db.execute(
-        "SELECT what, cost, test_delta FROM entries WHERE run = ? ORDER BY position", (run,)
-    )
-    return tuple(entry_of(cells) for cells in found)
-
-
 def unite(db: sqlite3.Connection) -> None:
     """One cap for each data set, under its first name, with all runs of the others."""
     for first, *others in alike(db).values():
@@ -315,45 +280,6 @@ def check_open(db: sqlite3.Connection, identity: str) -> None:
             f"run {identity} is not open in the ledger any more, so the file was replaced or "
             f"edited meanwhile; begin another run"
         )
-
-
-def account_in(db: sqlite3.Connection, dataset: str) -> Account | None:
-    names = alike(db).get(name_key(dataset))
-    return None if names is None else _read(db, names)
-
-
-def accounts_in(db: sqlite3.Connection) -> tuple[Account, ...]:
-    return tuple(_read(db, names) for names in sorted(alike(db).values()))
-
-
-def _read(db: sqlite3.Connection, names: Sequence[str]) -> Account:
-    """The account of a data set under all of its names; it is shown under the first."""
-    epsilon, delta, test_delta, unit, accounting = one_cap(caps_of(db, names))
-    these = f"dataset IN ({', '.join('?' * len(names))})"
-    rows = db.execute(
-        "SELECT id, started, method, epsilon, delta, budget, state, test_delta FROM runs"
-        f" WHERE {these} ORDER BY rowid",
-        tuple(names),
-    ).fetchall()
-    charged: dict[str, list[Row]] = {}
-    for run, *cells in db.execute(
-        "SELECT run, what, cost, test_delta FROM entries"
-        f" WHERE run IN (SELECT id FROM runs WHERE {these}) ORDER BY run, position",
-        tuple(names),
-    ):
-        charged.setdefault(run, []).append(tuple(cells))
-    return Account(
-        dataset=names[0],
-        budget=Budget(
-            epsilon=Fraction(epsilon),
-            delta=Fraction(delta),
-            accounting=accounting,
-            test_delta=Fraction(test_delta),
-        ),
-        unit=unit,
-        people=people_of(db, names[0]),
-        runs=tuple(record_of(row, tuple(charged.get(row[0], ())), accounting) for row in rows),
-    )
 
 
 @contextmanager

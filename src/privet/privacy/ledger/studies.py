@@ -16,8 +16,8 @@ from privet.errors import BudgetError
 from privet.privacy.ledger.account import Account, Budget, sufficient_epsilon
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.ledger.conversion import Accounting, Number, budget_for
+from privet.privacy.ledger.records import account_in
 from privet.privacy.ledger.run import Run
-from privet.privacy.ledger.store import account_in
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -184,7 +184,7 @@ class Door:
         numbers = np.concatenate(shares).astype(np.uint64)
         everybody = [site for site in self.lock.sites if site.name in ask.place.roster]
         numbers += total_mask(self._keys, everybody, self.lock.study, digest, len(numbers))
-        account = self.ledger.account(self._policy.account)
+        account = self.ledger.balance(self._policy.account)
         assert account is not None  # the run is in it
         answer = Answer(
             study=self.lock.study,
