@@ -23,6 +23,7 @@ from privet.graph.meek import cpdag, is_acyclic
 from privet.independence.tables import TableJudge
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.queries.base import Release
+from privet.privacy.queries.fans import Fans
 from privet.privacy.queries.tables import Components, Tables
 from privet.results import saved as evidence_file
 from privet.results.saved import Saved
@@ -57,19 +58,27 @@ def rows_of(seed: int, count: int = 300) -> Codes:
 
 
 def counted(
-    codes: Codes, levels: tuple[int, ...] = LEVELS, asked: list[Tables] | None = None
+    codes: Codes, levels: tuple[int, ...] = LEVELS, asked: list[Tables | Fans] | None = None
 ) -> ExactTables:
     names = tuple("abcdefghijklmnopqrstuvwxyz"[: len(levels)])
 
-    def source(query: Tables) -> Release:
+    def table(members: tuple[str, ...]) -> Codes:
+        at = [names.index(name) for name in members]
+        out = np.zeros([levels[i] for i in at], dtype=np.int64)
+        np.add.at(out, tuple(codes[:, at].T), 1)
+        return out
+
+    def fan(base: tuple[str, ...], others: tuple[str, ...]) -> Codes:
+        tables = [table((*base, name)) for name in others]
+        return np.concatenate([each.reshape(-1, each.shape[-1]) for each in tables], axis=1)
+
+    def source(query: Tables | Fans) -> Release:
         if asked is not None:
             asked.append(query)
-        parts = []
-        for members in query.sets:
-            at = [names.index(name) for name in members]
-            table = np.zeros([levels[i] for i in at], dtype=np.int64)
-            np.add.at(table, tuple(codes[:, at].T), 1)
-            parts.append(table.ravel())
+        if isinstance(query, Fans):
+            parts = [fan(*each).ravel() for each in query.sets]
+        else:
+            parts = [table(members).ravel() for members in query.sets]
         return Release(query=query, values=np.concatenate(parts), variance=0.0, mechanism="Exact()")
 
     return ExactTables(names, levels, source)
@@ -392,7 +401,7 @@ def test_a_weak_collider_is_believed_only_where_colliders_are_common() -> None:
 
 
 def test_each_table_is_counted_once_and_margins_never() -> None:
-    asked: list[Tables] = []
+    asked: list[Tables | Fans] = []
     tables = counted(rows_of(7), asked=asked)
     first = tables.tables(indices((0, 1, 3), (2, 1, 3), (3, 1, 0)))
     assert [query.sets for query in asked] == [(("a", "b", "d"), ("b", "c", "d"))]
