@@ -425,14 +425,35 @@ def test_recorded_tables_may_name_their_columns_in_any_order() -> None:
     assert (again.tables(indices((3,)))[0] == table.sum(axis=1)).all()
 
 
+def test_fans_hold_tables_and_tables_hold_fans() -> None:
+    codes, asked = rows_of(9), list[Tables | Fans]()
+    tables, every = counted(codes, asked=asked), np.ones((1, 4), dtype=bool)
+    whole = tables.fans([(1, 2)], every & [True, False, False, True])[0]
+    assert [query.sets for query in asked] == [((("b", "c"), ("a", "d")),)]
+    again = ExactTables.from_releases(schema_of(), tables.releases())
+    part = again.fans([(1, 2)], every & [False, False, False, True])[0]
+    assert (part == whole[:, 2:]).all()
+    plain = counted(codes)
+    for sets in ((1, 2, 3), (0, 2, 1), (2, 1), (3, 2), (0,)):
+        (one,), (other,) = again.tables(indices(sets)), plain.tables(indices(sets))
+        assert one.shape == other.shape and (one == other).all()
+    with pytest.raises(EvidenceError, match="table of a, b, c, d was never counted"):
+        again.fans([(0, 1, 2)], every & [False, False, False, True])
+    held = ExactTables.from_releases(schema_of(), plain.releases())
+    assert (held.fans([(1, 2)], every & [True, False, False, True])[0] == whole).all()
+
+
 def test_what_was_counted_can_be_saved_and_searched_again(tmp_path: Path) -> None:
     schema, tables = schema_of(), counted(rows_of(8))
     before = bdeu(tables).local(3, indices((0, 1), (1, 2)))
+    aside = bdeu(tables).rows(np.array([2]), indices((3,)), np.array([[True, True, False, False]]))
     bdeu(tables).gains(indices((0, 2)))
     saved = Saved(schema=schema, releases=tables.releases(), certificate={"private": False})
     (tmp_path / "evidence.json").write_text(evidence_file.to_json(saved))
     loaded = evidence_file.load(tmp_path / "evidence.json")
     again = ExactTables.from_releases(loaded.schema, loaded.releases)
     assert (bdeu(again).local(3, indices((0, 1), (1, 2))) == before).all()
+    rows = bdeu(again).rows(np.array([2]), indices((3,)), np.array([[True, True, False, False]]))
+    assert (rows == aside).all() and rows[0, :2].all()
     with pytest.raises(EvidenceError, match="table of a, b, c, d was never counted"):
         bdeu(again).local(3, indices((0, 1, 2)))

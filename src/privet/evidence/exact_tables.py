@@ -8,12 +8,14 @@ all of their margins.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from math import prod
 
 import numpy as np
 
 from privet.arrays import Bools, Indices, Integers
 from privet.errors import EvidenceError
+from privet.evidence.counts import pairs_by_shape
 from privet.evidence.tables import TableEvidence
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.fans import Fans
@@ -86,13 +88,23 @@ class ExactTables:
         places = np.argsort(order, axis=1, kind="stable").tolist()
         return [self._known[key].transpose(at) for key, at in zip(keys, places, strict=True)]
 
+    @cached_property
+    def pairs(self) -> list[tuple[Indices, Integers]]:
+        """All pairs, if they were measured, and their tables, those of one shape together."""
+        if self._pairs is None or 2 not in self._pairs.layers:
+            return []
+        return [(some, self._of_pairs(some)) for some in pairs_by_shape(self._pairs)]
+
+    def _of_pairs(self, some: Indices) -> Integers:
+        assert self._pairs is not None
+        return np.rint(self._pairs.tables(some)).astype(np.int64)
+
     def stacks(self, sets: Indices, shapes: Indices) -> Iterator[tuple[Indices, Integers]]:
         """The same in these shapes: tables of one shape as one array, and their places."""
         pairs = self._pairs
         if pairs is not None and sets.shape[1] == 2 and pairs.measured(sets).all():
             for same in alike(pairs.kind[sets]):
-                stack = np.rint(pairs.tables(sets[same])).astype(np.int64)
-                yield same, stack.reshape(-1, *shapes[same[0]])
+                yield same, self._of_pairs(sets[same]).reshape(-1, *shapes[same[0]])
             return
         counted = self.tables(sets)
         for same in alike(shapes):

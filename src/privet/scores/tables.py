@@ -19,7 +19,7 @@ its cells are added up, and equal gains are equal.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from math import log, prod
 from typing import Any
 
@@ -143,7 +143,8 @@ class Counted(Families):
 
     def rows(self, ys: Indices, given: Indices, asked: Bools) -> Floats:
         if not given.shape[1]:
-            return super().rows(ys, given, asked)
+            pairs = self._of_pairs
+            return super().rows(ys, given, asked) if pairs is None else pairs[ys] * asked
         bases = np.sort(np.column_stack((ys, given)), axis=1)
         fits = asked & (_product(self._levels[bases])[:, None] * self._levels <= MOST_CELLS)
         out = np.where(asked & ~fits, -np.inf, 0.0)
@@ -159,6 +160,17 @@ class Counted(Families):
             found = self._beside(stack, self._levels[fits[places[0]]])
             for row, each in zip(places, found, strict=True):
                 out[row, fits[row]] = each
+        return out
+
+    @cached_property
+    def _of_pairs(self) -> Floats | None:
+        """What every column adds to every other one, with nothing given, if that is at hand."""
+        if not self._tables.pairs:
+            return None
+        out = np.zeros((len(self._levels), len(self._levels)))
+        for some, tables in self._tables.pairs:
+            x, y = some.T
+            out[x, y] = out[y, x] = self._gained(tables[..., None])
         return out
 
     def _around(self, base: Indices, y: int) -> tuple[int, ...]:

@@ -12,7 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from privet.evidence.copies import guesses
+from privet.evidence.copies import guessed
+from privet.evidence.counts import Counts
 from privet.evidence.cuts import as_cut, chosen
 from privet.evidence.exact_tables import ExactTables
 from privet.evidence.table_replicas import table_replicas
@@ -94,7 +95,10 @@ def on_counts(
     """Exact interactions, and exact tables of any columns: for scores, without replicas, or for
     tests with more columns given than interactions serve."""
     alpha = settings.level(len(schema.columns))
-    few, same = TableJudge(evidence, alpha), copies_of(schema, guesses([evidence]))
+    pairs = (
+        (some, Counts(tables=table.astype(np.float64), laws=())) for some, table in counted.pairs
+    )
+    few, same = TableJudge(evidence, alpha), copies_of(schema, guessed(schema.names, pairs))
     judge = ExactTableJudge(evidence, counted, few) if counts_needed(settings) else few
     if search.scored:
         score: Families = (
@@ -115,9 +119,9 @@ def basis(
     held = kind(schema, search)
     if held == "moments":
         return moments.basis(schema, releases, settings, search)
-    if not search.untested:
-        tables.check_triples(schema, releases)
     if held == "counts" or counts_needed(settings):
+        if not search.untested:
+            tables.check_triples(schema, releases)
         evidence = TableEvidence.from_releases(schema, schema.names, releases)
         counted = ExactTables.from_releases(*as_cut(schema, releases), pairs=evidence)
         return on_counts(schema, evidence, counted, settings, search)

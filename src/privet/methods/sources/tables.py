@@ -153,8 +153,9 @@ def _pairs(first: columns.First, settings: Settings) -> tuple[Release, ...]:
 def check_triples(schema: Schema, releases: tuple[Release, ...]) -> None:
     """Refuse to test on exact pairs alone where triples matter: a search that asks for no tests
     has left them out."""
-    held = (one.query for one in as_cut(schema, releases)[1])
-    if any(isinstance(query, Components) and len(query.sets[0]) > 2 for query in held):
+    held = [one for one in as_cut(schema, releases)[1] if isinstance(one.query, Components)]
+    orders = {len(one.asked(Components).sets[0]) for one in held}
+    if any(one.variance for one in held) or 2 not in orders or 3 in orders:
         return
     if any(len(members) > 2 for members in _interesting(schema, releases)):
         raise EvidenceError(
@@ -257,6 +258,7 @@ def basis(
     schema: Schema, releases: tuple[Release, ...], settings: Settings, _search: Search | None = None
 ) -> Basis:
     """Bayes factors that know the noise, of one site or of several together."""
+    check_triples(schema, releases)
     alpha, size = settings.level(len(schema.columns)), len(schema.columns)
     sites = tuple(
         TableEvidence.from_releases(schema, schema.names, each) for each in by_site(releases)
