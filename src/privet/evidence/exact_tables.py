@@ -37,7 +37,7 @@ class ExactTables:
         source: Source | None,
         pairs: TableEvidence | None = None,
     ) -> None:
-        self.names = names
+        self.names, self._index = names, {name: i for i, name in enumerate(names)}
         self.cardinalities = cardinalities
         self._ask, self._pairs = source, pairs
         self._known: dict[Members, Integers] = {}  # axes in the order of the columns
@@ -200,8 +200,7 @@ class ExactTables:
 
     def _record(self, release: Release) -> None:
         self._releases.append(release)
-        index = {name: i for i, name in enumerate(self.names)}
-        start = 0
+        index, start = self._index, 0
         if isinstance(release.query, Fans):
             for base, others in release.query.sets:
                 given, columns = (tuple(index[name] for name in each) for each in (base, others))

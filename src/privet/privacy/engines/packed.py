@@ -21,7 +21,8 @@ from privet.privacy.engines.work import BLOCK_ROWS, add_counts
 
 Names = tuple[str, ...]
 
-GROUP_CELLS = 1 << 6  # two groups make a table that stays in the cache
+GROUP_CELLS = 1 << 7  # two groups make a table that stays in the cache
+AXES = ("key", "codes")
 MOST_CELLS = 1 << 16  # of a group beside other columns; above, columns are counted one by one
 
 
@@ -141,12 +142,11 @@ class Packed:
 
     def _count(self, codes: Sequence[NDArray[Any]], shape: Sequence[int]) -> Integers:
         total = np.zeros(prod(shape), dtype=np.int64)
-        names = tuple(map(str, range(len(codes))))
         for start in range(0, len(codes[0]), BLOCK_ROWS):
             part = slice(start, start + BLOCK_ROWS)
-            block = {name: each[part] for name, each in zip(names, codes, strict=True)}
+            block = {name: each[part] for name, each in zip(AXES, codes, strict=False)}
             weight = None if self._weights is None else self._weights[part]
-            add_counts(total, block, names, tuple(shape), weight)
+            add_counts(total, block, AXES[: len(codes)], tuple(shape), weight)
         return total.reshape(shape)
 
 

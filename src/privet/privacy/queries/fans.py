@@ -35,8 +35,10 @@ class Fans(Histograms):
     def check(self, schema: Schema) -> None:
         if not self.sets or not all(base and others for base, others in self.sets):
             raise SchemaError("a fan needs a base and another column, and a query one fan")
-        levels = {name: schema.column(name).cardinality for name in self._names()}
+        levels = {column.name: column.cardinality for column in schema.columns}
         for base, others in self.sets:
+            for name in {*base, *others} - levels.keys():
+                schema.column(name)  # which refuses it
             if len({*base, *others}) < len(base) + len(others):
                 raise SchemaError(f"the fan of {base} names a column twice; name each once")
             cells = prod(levels[name] for name in base) * max(map(levels.__getitem__, others))
@@ -52,11 +54,8 @@ class Fans(Histograms):
                 f"{MOST_CELLS_TOGETHER} are counted; ask for fewer tables"
             )
 
-    def _names(self) -> set[str]:
-        return {name for fan in self.sets for part in fan for name in part}
-
     def size(self, schema: Schema) -> int:
-        levels = {name: schema.column(name).cardinality for name in self._names()}
+        levels = {column.name: column.cardinality for column in schema.columns}
         return sum(
             prod(levels[name] for name in base) * sum(map(levels.__getitem__, others))
             for base, others in self.sets
