@@ -176,7 +176,8 @@ class ExactTables:
                 x = outside[0] if outside else columns[0]
                 if x in columns:
                     members = (*base, x)
-                    table = fan[:, self._places(columns, (x,))]
+                    start = sum(self.cardinalities[i] for i in columns[: columns.index(x)])
+                    table = fan[:, start : start + self.cardinalities[x]]
                     table = table.reshape([self.cardinalities[i] for i in members])
                     whole = tuple(sorted(members))
                     self._known[whole] = table.transpose(np.argsort(members))

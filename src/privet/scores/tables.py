@@ -114,6 +114,8 @@ class Counted(Families):
         return self._by_shape(sets[:, :0], sets, lambda stack: self._cells(stack[:, 0, 0]))
 
     def gains(self, questions: Indices) -> Floats:
+        if questions.shape[1] == 2 and self._of_pairs is not None:
+            return self._of_pairs[questions[:, 0], questions[:, 1]]
         return self._by_shape(questions[:, :2], questions[:, 2:], self._gained)
 
     def _gained(self, stack: Integers) -> Floats:
@@ -143,8 +145,7 @@ class Counted(Families):
 
     def rows(self, ys: Indices, given: Indices, asked: Bools) -> Floats:
         if not given.shape[1]:
-            pairs = self._of_pairs
-            return super().rows(ys, given, asked) if pairs is None else pairs[ys] * asked
+            return super().rows(ys, given, asked)
         bases = np.sort(np.column_stack((ys, given)), axis=1)
         fits = asked & (_product(self._levels[bases])[:, None] * self._levels <= MOST_CELLS)
         out = np.where(asked & ~fits, -np.inf, 0.0)
@@ -180,22 +181,21 @@ class Counted(Families):
 
     def _beside(self, fans: Integers, levels: Indices) -> Floats:
         """What columns of these levels add to the one on the middle axis of the bases."""
-        base, without = fans[..., : levels[0]].sum(axis=-1), fans.sum(axis=2)
-        rest, starts = base.sum(axis=2), np.cumsum(levels) - levels
+        base = fans[..., : levels[0]].sum(axis=-1)
         rows = float(base[0].sum())
-        of_fans, of_others = (
-            np.add.reduceat(self._terms(part, np.repeat(cells, levels)).sum(axis=1), starts, axis=1)
-            + self._constant(rows, cells)
-            for part, cells in (
-                (
-                    each.reshape(len(fans), -1, each.shape[-1]),
-                    each[0, ..., 0].size * levels.astype(np.float64),
-                )
-                for each in (fans, without)
-            )
+        whole, without = (self._each(part, levels, rows) for part in (fans, fans.sum(axis=2)))
+        alone, rest = (
+            self._cells(part.reshape(len(fans), -1)) for part in (base, base.sum(axis=2))
         )
-        of_base, of_rest = (self._cells(each.reshape(len(fans), -1)) for each in (base, rest))
-        return np.asarray(of_fans - of_others + (of_rest - of_base)[:, None])
+        return np.asarray(whole - without + (rest - alone)[:, None])
+
+    def _each(self, fans: Integers, levels: Indices, rows: float) -> Floats:
+        """The worth of each table of some fans."""
+        flat = fans.reshape(len(fans), -1, fans.shape[-1])
+        cells = flat.shape[1] * levels.astype(np.float64)
+        terms = self._terms(flat, np.repeat(cells, levels)).sum(axis=1)
+        starts = np.cumsum(levels) - levels
+        return np.asarray(np.add.reduceat(terms, starts, axis=1) + self._constant(rows, cells))
 
 
 def _product(levels: NDArray[Any]) -> Floats:
