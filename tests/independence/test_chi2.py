@@ -216,7 +216,10 @@ def run_noise(epsilon: float, levels: tuple[int, ...]) -> Noise:
         precision[order] = precision.get(order, 0.0) + 1 / variance
 
     curator: Any = SimpleNamespace(
-        schema=schema, pure=False, releases=lambda asked: tuple(release(*one) for one in asked)
+        schema=schema,
+        private=True,
+        pure=False,
+        releases=lambda asked: tuple(release(*one) for one in asked),
     )
     for orders, share in (((0, 1, 2), measured.FIRST_SHARE), ((1, 2, 3), 1 - measured.FIRST_SHARE)):
         sets = [members for order in orders for members in combinations(range(10), order)]

@@ -29,7 +29,7 @@ from privet.networks import load as load_network
 from privet.networks import random_linear_gaussian
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.queries.base import Release
-from privet.privacy.queries.tables import Tables
+from privet.privacy.queries.tables import Components, Tables
 from privet.results.folder import OTHERS
 from privet.results.saved import Saved, load, to_json
 from privet.schema.model import Schema
@@ -360,6 +360,21 @@ def test_replicas_differ_from_each_other(name: str) -> None:
     )
     confidence = search(saved, make_settings(), method=name).confidence.values()
     assert any(0.1 < value < 0.9 for value in confidence)
+
+
+def test_what_scores_alone_have_left_out_is_not_tested() -> None:
+    """GES asks for no triples; tests without them would be blunt and say nothing of it."""
+    schema, table = words()
+    ges = privet.discover(table, schema, private=False, method="ges")
+    asked = [release.query for release in ges.evidence.releases]
+    assert not any(isinstance(query, Components) and len(query.sets[0]) > 2 for query in asked)
+    assert privet.discover(evidence=ges.evidence, method="ges").graph == ges.graph
+    for method in ("pc", "fci", "mmhc", "mcmc", "interaction-pc"):
+        with pytest.raises(EvidenceError, match=r"scores alone.*private=False"):
+            privet.discover(evidence=ges.evidence, method=method)
+    both = privet.discover(table, schema, private=False, method=("ges", "pc"))
+    alone = privet.discover(table, schema, private=False, method="pc")
+    assert (both.graph, both.others[0].graph) == (ges.graph, alone.graph)
 
 
 def test_noisy_tables_are_not_taken_for_exact_ones() -> None:

@@ -23,6 +23,7 @@ from privet.graph.meek import cpdag, is_acyclic
 from privet.independence.tables import TableJudge
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.queries.base import Release
+from privet.privacy.queries.fans import Fans
 from privet.privacy.queries.tables import Components, Tables
 from privet.results import saved as evidence_file
 from privet.results.saved import Saved
@@ -57,19 +58,27 @@ def rows_of(seed: int, count: int = 300) -> Codes:
 
 
 def counted(
-    codes: Codes, levels: tuple[int, ...] = LEVELS, asked: list[Tables] | None = None
+    codes: Codes, levels: tuple[int, ...] = LEVELS, asked: list[Tables | Fans] | None = None
 ) -> ExactTables:
     names = tuple("abcdefghijklmnopqrstuvwxyz"[: len(levels)])
 
-    def source(query: Tables) -> Release:
+    def table(members: tuple[str, ...]) -> Codes:
+        at = [names.index(name) for name in members]
+        out = np.zeros([levels[i] for i in at], dtype=np.int64)
+        np.add.at(out, tuple(codes[:, at].T), 1)
+        return out
+
+    def fan(base: tuple[str, ...], others: tuple[str, ...]) -> Codes:
+        tables = [table((*base, name)) for name in others]
+        return np.concatenate([each.reshape(-1, each.shape[-1]) for each in tables], axis=1)
+
+    def source(query: Tables | Fans) -> Release:
         if asked is not None:
             asked.append(query)
-        parts = []
-        for members in query.sets:
-            at = [names.index(name) for name in members]
-            table = np.zeros([levels[i] for i in at], dtype=np.int64)
-            np.add.at(table, tuple(codes[:, at].T), 1)
-            parts.append(table.ravel())
+        if isinstance(query, Fans):
+            parts = [fan(*each).ravel() for each in query.sets]
+        else:
+            parts = [table(members).ravel() for members in query.sets]
         return Release(query=query, values=np.concatenate(parts), variance=0.0, mechanism="Exact()")
 
     return ExactTables(names, levels, source)
@@ -392,7 +401,7 @@ def test_a_weak_collider_is_believed_only_where_colliders_are_common() -> None:
 
 
 def test_each_table_is_counted_once_and_margins_never() -> None:
-    asked: list[Tables] = []
+    asked: list[Tables | Fans] = []
     tables = counted(rows_of(7), asked=asked)
     first = tables.tables(indices((0, 1, 3), (2, 1, 3), (3, 1, 0)))
     assert [query.sets for query in asked] == [(("a", "b", "d"), ("b", "c", "d"))]
@@ -416,14 +425,35 @@ def test_recorded_tables_may_name_their_columns_in_any_order() -> None:
     assert (again.tables(indices((3,)))[0] == table.sum(axis=1)).all()
 
 
+def test_fans_hold_tables_and_tables_hold_fans() -> None:
+    codes, asked = rows_of(9), list[Tables | Fans]()
+    tables, every = counted(codes, asked=asked), np.ones((1, 4), dtype=bool)
+    whole = tables.fans([(1, 2)], every & [True, False, False, True])[0]
+    assert [query.sets for query in asked] == [((("b", "c"), ("a", "d")),)]
+    again = ExactTables.from_releases(schema_of(), tables.releases())
+    part = again.fans([(1, 2)], every & [False, False, False, True])[0]
+    assert (part == whole[:, 2:]).all()
+    plain = counted(codes)
+    for sets in ((1, 2, 3), (0, 2, 1), (2, 1), (3, 2), (0,)):
+        (one,), (other,) = again.tables(indices(sets)), plain.tables(indices(sets))
+        assert one.shape == other.shape and (one == other).all()
+    with pytest.raises(EvidenceError, match="table of a, b, c, d was never counted"):
+        again.fans([(0, 1, 2)], every & [False, False, False, True])
+    held = ExactTables.from_releases(schema_of(), plain.releases())
+    assert (held.fans([(1, 2)], every & [True, False, False, True])[0] == whole).all()
+
+
 def test_what_was_counted_can_be_saved_and_searched_again(tmp_path: Path) -> None:
     schema, tables = schema_of(), counted(rows_of(8))
     before = bdeu(tables).local(3, indices((0, 1), (1, 2)))
+    aside = bdeu(tables).rows(np.array([2]), indices((3,)), np.array([[True, True, False, False]]))
     bdeu(tables).gains(indices((0, 2)))
     saved = Saved(schema=schema, releases=tables.releases(), certificate={"private": False})
     (tmp_path / "evidence.json").write_text(evidence_file.to_json(saved))
     loaded = evidence_file.load(tmp_path / "evidence.json")
     again = ExactTables.from_releases(loaded.schema, loaded.releases)
     assert (bdeu(again).local(3, indices((0, 1), (1, 2))) == before).all()
+    rows = bdeu(again).rows(np.array([2]), indices((3,)), np.array([[True, True, False, False]]))
+    assert (rows == aside).all() and rows[0, :2].all()
     with pytest.raises(EvidenceError, match="table of a, b, c, d was never counted"):
         bdeu(again).local(3, indices((0, 1, 2)))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.arrays import Floats
+from privet.arrays import Floats, Indices
 from privet.evidence.counts import Counts, pairs_by_shape
 from privet.evidence.moments import MomentEvidence
 from privet.evidence.tables import TableEvidence
@@ -56,18 +56,23 @@ def correlated(sites: Sequence[MomentEvidence]) -> tuple[Guess, ...]:
 
 def guesses(sites: Sequence[TableEvidence]) -> tuple[Guess, ...]:
     """All columns that are nearly a function of another one."""
-    first, found = sites[0], []
-    if 2 not in first.layers:
+    if 2 not in sites[0].layers:
         return ()
-    for pairs in pairs_by_shape(first):
-        counts = Counts.of(sites, pairs)
+    pairs = pairs_by_shape(sites[0])
+    return guessed(sites[0].names, ((some, Counts.of(sites, some)) for some in pairs))
+
+
+def guessed(names: tuple[str, ...], counted: Iterable[tuple[Indices, Counts]]) -> tuple[Guess, ...]:
+    """The same from the tables of pairs, those of one shape at a time."""
+    found = []
+    for pairs, counts in counted:
         for given, column in ((0, 1), (1, 0)):
             share, least = _shares(counts, axis=column + 1)
             for at in np.flatnonzero((share >= NEARLY) & (least >= LEAST)):
-                x, y = (first.names[i] for i in pairs[at, [given, column]])
+                x, y = (names[i] for i in pairs[at, [given, column]])
                 sizes = float(min(share[at], 1.0)), float(min(least[at], 1.0))
                 found.append(Guess(given=x, column=y, share=sizes[0], least=sizes[1]))
-    place = first.names.index
+    place = names.index
     return tuple(sorted(found, key=lambda one: (place(one.given), place(one.column))))
 
 
@@ -98,8 +103,10 @@ def _shares(counts: Counts, axis: int) -> tuple[Floats, Floats]:
     wrong = np.ones_like(tables)
     np.put_along_axis(wrong, best, 0.0, axis=axis)
     errors = (tables * wrong).sum(axis=(1, 2))
-    each = counts.deviations(1 - wrong) / np.sqrt(levels)  # noise of one guessed cell
-    doubt = SURELY * counts.deviations(wrong) + _flattered(tables, each[:, None], axis)
+    doubt = np.zeros(len(tables))
+    if counts.laws:
+        each = counts.deviations(1 - wrong) / np.sqrt(levels)  # noise of one guessed cell
+        doubt = SURELY * counts.deviations(wrong) + _flattered(tables, each[:, None], axis)
     enough = misses > np.maximum(FEWEST * rows, 1.0)
     safe = np.where(enough, misses, 1.0)
     share = np.where(enough, 1 - errors / safe, 0.0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -18,7 +17,7 @@ BLOCK_NUMBERS = 1_000_000
 @dataclass(frozen=True, kw_only=True)
 class Counts:
     """The tables of many sets of columns of one shape, added up over sites. ``laws`` has, of each
-    site, the inverse designs of the columns and the variances of the components."""
+    site with noise, the inverse designs of the columns and the variances of the components."""
 
     tables: Floats  # (sets, levels of the first column, ...)
     laws: tuple[tuple[list[Floats], dict[tuple[int, ...], Floats]], ...]
@@ -28,6 +27,7 @@ class Counts:
         laws = tuple(
             ([site.inverses(column) for column in sets.T], site.coefficients(sets)[1])
             for site in sites
+            if not site.exact
         )
         return Counts(tables=sum(site.tables(sets) for site in sites), laws=laws)  # type: ignore[arg-type]
 
@@ -50,11 +50,13 @@ class Counts:
 def pairs_by_shape(evidence: TableEvidence) -> Iterator[Indices]:
     """All pairs of columns, those of one shape together, in blocks of bounded size."""
     kind, levels = evidence.kind, np.array(evidence.cardinalities)
-    alike: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for pair in combinations(range(len(levels)), 2):
-        x, y = sorted(pair, key=lambda i: (int(kind[i]), i))
-        alike.setdefault((int(kind[x]), int(kind[y])), []).append((x, y))
-    for pairs in alike.values():
-        sets = np.array(pairs, dtype=np.intp)
+    every = np.stack(np.triu_indices(len(levels), 1), axis=1)
+    every = np.take_along_axis(every, np.argsort(kind[every], axis=1, kind="stable"), axis=1)
+    kinds = kind[every] @ [int(kind.max()) + 1, 1]
+    order = np.argsort(kinds, kind="stable")
+    for alike in np.split(order, np.flatnonzero(np.diff(kinds[order])) + 1):
+        sets = every[alike]
+        if not len(sets):  # a single column
+            return
         step = max(1, BLOCK_NUMBERS // int(levels[sets[0]].prod()))
         yield from (sets[at : at + step] for at in range(0, len(sets), step))

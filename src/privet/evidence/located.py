@@ -58,7 +58,7 @@ class Located:
         measured is zero with variance zero.
         """
         replicas, width = self.evidence.replicas, len(shape)
-        out = np.zeros((*replicas, len(at), *shape))
+        out, exact = np.zeros((*replicas, len(at), *shape)), self.evidence.exact
         variances = np.zeros((len(at), *shape))
         start: tuple[Any, ...] = (..., *[0] * width)
         out[start], variances[start] = self.evidence.rows[..., None], self.evidence.rows_variance
@@ -72,7 +72,8 @@ class Located:
                 values *= found.reshape(-1, *ones)
             inside = tuple(slice(1, None) if i in subset else 0 for i in range(width))
             out[(..., *inside)] = values
-            variances[(slice(None), *inside)] = place.noise[at].reshape(-1, *ones)
+            if not exact:
+                variances[(slice(None), *inside)] = place.noise[at].reshape(-1, *ones)
         return out, variances
 
 

@@ -146,10 +146,10 @@ class TableEvidence:
             before, after = np.array(self.rows_variance or np.inf), np.array(noise)
             rows, variance = _combine(self.rows, before, values[0], after)
             return replace(self, rows=rows, rows_variance=float(variance))
-        index = {name: i for i, name in enumerate(self.names)}
-        members = np.array([[index[name] for name in names] for names in sets], dtype=np.intp)
+        index, order = {name: i for i, name in enumerate(self.names)}, len(sets[0])
+        places = [index[name] for names in sets for name in names]
+        members = np.array(places, dtype=np.intp).reshape(-1, order)
         fresh = self._layer(members, values, noise)
-        order = len(sets[0])
         old = self.layers.get(order)
         merged = fresh if old is None else _merge(old, fresh)
         return replace(self, layers={**self.layers, order: merged})
@@ -162,7 +162,9 @@ class TableEvidence:
         starts = np.concatenate([[0], np.cumsum(sizes)])
         keys = self.keys(members)
         order = np.argsort(keys)
-        flat = np.concatenate([values[starts[i] : starts[i + 1]] for i in order])
+        flat = values
+        if (np.diff(order) < 0).any():
+            flat = np.concatenate([values[starts[i] : starts[i + 1]] for i in order])
         offsets = np.concatenate([[0], np.cumsum(sizes[order])])
         return _Layer(keys[order], offsets, flat, np.full(len(order), noise))
 

@@ -59,7 +59,9 @@ class _Strata:
         columns = zip(sets[at].T, shape, strict=True)
         designs = [located.evidence.all_designs[column, :k, :k] for column, k in columns]
         design = reduce(kronecker, designs, np.ones((1, 1, 1)))
-        noise = _spread(design, variances.reshape(len(at), -1))
+        noise = np.zeros((len(at), 1, 1))  # for all strata, if there is none
+        if not located.evidence.exact:
+            noise = _spread(design, variances.reshape(len(at), -1))
         total = (design @ values.reshape(-1, len(at), design.shape[1], 1))[..., 0]
         least = np.maximum(FEWEST_ROWS, NOISE_DEVIATIONS * np.sqrt(diagonal(noise)))
         return _Strata(total, total >= least, design, noise)
@@ -83,11 +85,13 @@ class _Ends:
     noise: Floats  # (ends, strata, strata)
 
     @staticmethod
-    def of(values: Floats, noise: Floats, inverse: Floats, strata: _Strata, z: Indices) -> _Ends:
-        """From the components of (x, *Z), the variances of those that hold x, the inverse designs
-        of x, and the places of Z."""
+    def of(
+        values: Floats, noise: Floats | None, inverse: Floats, strata: _Strata, z: Indices
+    ) -> _Ends:
+        """From the components of (x, *Z), the variances of those that hold x (None: there is no
+        noise), the inverse designs of x, and the places of Z."""
         design, total, informative = strata.design[z], strata.total[:, z], strata.informative[:, z]
-        own = _spread(design, noise)
+        own = strata.noise[z] if noise is None else _spread(design, noise)
         margin = design @ values.swapaxes(2, 3) @ inverse.swapaxes(1, 2)
         shares = shares_of(margin, total, informative, strata.noise[z], own, inverse)
         shares *= np.any(design, axis=2, keepdims=True)  # none where there is no stratum
@@ -162,7 +166,7 @@ def _of_block(
             values, variances = of_ends.padded(at, (k, *shape))
             values = values.reshape(-1, len(at), k, strata.design.shape[1])
             inverse = evidence.all_designs[ends[at, 0], :k, :k]
-            noise = variances[:, 1].reshape(len(at), -1)
+            noise = None if evidence.exact else variances[:, 1].reshape(len(at), -1)
             known[k] = _Ends.of(values, noise, inverse, strata, place[given[at]])
         for own in alike(levels[chosen]):
             at = chosen[own]

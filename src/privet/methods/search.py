@@ -59,7 +59,8 @@ class Search:
     """A search by name. ``probable`` says that it knows itself how probable each edge is, where
     evidence is exact. Else confidence comes from replicas of the evidence (at most ``replicas``,
     if a search is slow), on which ``again`` (or the search itself) is repeated, or ``together``
-    on all of them. ``bounded`` says that --max-parents bounds its families."""
+    on all of them. ``bounded`` says that --max-parents bounds its families, ``untested`` that it
+    asks for no tests where scores are exact."""
 
     name: str
     summary: str
@@ -72,6 +73,7 @@ class Search:
     probable: bool = False
     replicas: int | None = None
     bounded: bool = True
+    untested: bool = False
     check: Callable[[Schema, Settings], None] = _nothing
     notes: tuple[str, ...] = ()
 

@@ -8,6 +8,7 @@ import math
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, get_args
 
 from privet.errors import SchemaError
@@ -180,7 +181,7 @@ class Column:
             return self.bounds
         return math.log(self.bounds[0]), math.log(self.bounds[1])
 
-    @property
+    @cached_property
     def cardinality(self) -> int:
         """Number of codes of an encoded cell; code `cardinality - 1` is the missing level."""
         codes = len(self.cuts) + 1 if self.kind == "numeric" else len(self.levels)

@@ -11,16 +11,23 @@ so that a family scores its log likelihood less w/2 log n for each free number o
 [Schwarz 1978], or less 1 [Akaike 1974], or its log marginal likelihood under a Dirichlet prior
 that weighs as much as a rows, evenly spread [Heckerman, Geiger, Chickering 1995]. w is the penalty
 discount; a is 10.
+
+What each cell adds is rounded to a grid on which sums are exact: so a set is worth the same however
+its cells are added up, and equal gains are equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache, cached_property
+from math import log, prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
-from privet.arrays import Floats, Indices
+from privet.arrays import Bools, Floats, Indices, Integers
 from privet.evidence.exact_tables import ExactTables
 from privet.scores.families import Families
 
@@ -31,55 +38,87 @@ from privet.scores.families import Families
 MOST_CELLS = 10**5
 # The prior of BDeu weighs as much as so many rows.
 SAMPLE_SIZE = 10.0
+# Sums of multiples of 1/GRID are exact where n log n is below 2^53 / GRID: for 300,000 rows.
+GRID = 1 << 31
+LARGEST_KNOWN = 1 << 16  # counts up to which N log N is looked up
+
+# What cells with these counts add, in tables of so many cells (that broadcast).
+Terms = Callable[[Integers, Floats | float], Floats]
+# What tables with so many rows, and so many cells each, add beside that.
+Constant = Callable[[float, Floats | float], Floats | float]
 
 
 def bic(tables: ExactTables, penalty: float = 1.0) -> Families:
     """Above 1, ``penalty`` keeps fewer edges; below, more."""
 
-    return _likelihood(tables, lambda rows: penalty / 2 * np.log(np.maximum(rows, 1.0)))
+    return _likelihood(tables, lambda rows: penalty / 2 * log(max(rows, 1.0)))
 
 
 def aic(tables: ExactTables) -> Families:
-    return _likelihood(tables, np.ones_like)
+    return _likelihood(tables, lambda rows: 1.0)
 
 
-def _likelihood(tables: ExactTables, price: Callable[[Floats], Floats]) -> Families:
+def _likelihood(tables: ExactTables, price: Callable[[float], float]) -> Families:
     """Less a price for each free number, which the number of rows sets."""
 
-    def worth(counts: Floats) -> Floats:
-        rows = counts.sum(axis=1)
-        likelihood = xlogy(counts, counts).sum(axis=1) - xlogy(rows, rows)
-        return np.asarray(likelihood - (counts.shape[1] - 1) * price(rows))
+    @cache
+    def numbers(rows: float) -> tuple[float, float]:
+        return float(_on_grid(xlogy(rows, rows))), float(_on_grid(price(rows)))
 
-    return Counted(tables, worth)
+    def constant(rows: float, cells: Floats | float) -> Floats | float:
+        whole, each = numbers(rows)
+        return -whole - (cells - 1) * each
+
+    return Counted(tables, Logs(), constant)
+
+
+class Logs:
+    """N log N, which is looked up where N is small."""
+
+    def __init__(self) -> None:
+        self._known: Floats = np.zeros(1)
+
+    def __call__(self, counts: Integers, _cells: Floats | float) -> Floats:
+        largest = int(counts.max())
+        if largest > LARGEST_KNOWN:
+            return _on_grid(xlogy(counts, counts))
+        if largest >= len(self._known):
+            numbers = np.arange(2 * largest + 1)
+            self._known = _on_grid(xlogy(numbers, numbers))
+        return self._known[counts]
 
 
 def bdeu(tables: ExactTables, sample_size: float = SAMPLE_SIZE) -> Families:
-    def worth(counts: Floats) -> Floats:
-        prior, rows = sample_size / counts.shape[1], counts.sum(axis=1)
-        cells, held = np.zeros(counts.shape), counts > 0  # most cells of wide tables are empty
-        cells[held] = gammaln(counts[held] + prior) - gammaln(prior)
-        return np.asarray(cells.sum(axis=1) - gammaln(rows + sample_size) + gammaln(sample_size))
+    def terms(counts: Integers, cells: Floats | float) -> Floats:
+        held = counts > 0  # most cells of wide tables are empty
+        prior = np.broadcast_to(sample_size / cells, counts.shape)[held]
+        out = np.zeros(counts.shape)
+        out[held] = _on_grid(gammaln(counts[held] + prior) - gammaln(prior))
+        return out
 
-    return Counted(tables, worth)
+    def constant(rows: float, _cells: Floats | float) -> float:
+        return float(_on_grid(gammaln(sample_size) - gammaln(rows + sample_size)))
+
+    return Counted(tables, terms, constant)
 
 
 class Counted(Families):
-    """Scores from ``cells``, which takes stacks of flat tables with as many cells."""
+    """Scores from what the cells of a table add, and a constant of the table."""
 
-    def __init__(self, tables: ExactTables, cells: Callable[[Floats], Floats]) -> None:
-        self._tables, self._cells = tables, cells
-        self._levels = np.array(tables.cardinalities, dtype=np.float64)
+    def __init__(self, tables: ExactTables, terms: Terms, constant: Constant) -> None:
+        self._tables, self._terms, self._constant = tables, terms, constant
+        self._levels = np.array(tables.cardinalities, dtype=np.intp)
         super().__init__(self._of_sets)
 
     def _of_sets(self, sets: Indices) -> Floats:
         return self._by_shape(sets[:, :0], sets, lambda stack: self._cells(stack[:, 0, 0]))
 
     def gains(self, questions: Indices) -> Floats:
-        pairs, given = np.sort(questions[:, :2], axis=1), np.sort(questions[:, 2:], axis=1)
-        return self._by_shape(pairs, given, self._gained)
+        if questions.shape[1] == 2 and self._of_pairs is not None:
+            return self._of_pairs[questions[:, 0], questions[:, 1]]
+        return self._by_shape(questions[:, :2], questions[:, 2:], self._gained)
 
-    def _gained(self, stack: Floats) -> Floats:
+    def _gained(self, stack: Integers) -> Floats:
         """Of tables x by y by the rest: all four sets of a gain are margins of the whole."""
         with_x, with_y = stack.sum(axis=2), stack.sum(axis=1)
         whole, one, other, rest = (
@@ -88,23 +127,81 @@ class Counted(Families):
         )
         return np.asarray(whole + rest - (one + other))
 
-    def _by_shape(self, pairs: Indices, given: Indices, of: Callable[[Floats], Floats]) -> Floats:
+    def _cells(self, counts: Integers) -> Floats:
+        """The worth of flat tables, all of the same rows."""
+        rows, cells = float(counts[0].sum()), float(counts.shape[1])
+        return np.asarray(self._terms(counts, cells).sum(axis=1) + self._constant(rows, cells))
+
+    def _by_shape(self, pairs: Indices, given: Indices, of: Callable[[Integers], Floats]) -> Floats:
         """Of each table, as x by y by the rest (1 by 1 by all, if there are no pairs)."""
         out = np.full(len(given), -np.inf)
-        sets, ends = np.concatenate([pairs, given], axis=1), self._levels[pairs]
-        shapes = np.column_stack((ends, self._levels[given].prod(axis=1)))
-        narrow = np.flatnonzero(shapes.prod(axis=1) <= MOST_CELLS)
-        counted = self._tables.tables(sets[narrow])
-        shapes = shapes[narrow].astype(np.intp)
-        for same in _equal(shapes):
-            shape = (1, 1, *shapes[same[0]])[-3:]
-            stack = np.array([counted[i].reshape(shape) for i in same], dtype=np.float64)
+        sets = np.concatenate([pairs, given], axis=1)
+        ends = self._levels[pairs] if pairs.shape[1] else np.ones((len(given), 2))
+        shapes = np.column_stack((ends, _product(self._levels[given])))
+        narrow = np.flatnonzero(_product(shapes) <= MOST_CELLS)
+        for same, stack in self._tables.stacks(sets[narrow], shapes[narrow].astype(np.intp)):
             out[narrow[same]] = of(stack)
         return out
 
+    def rows(self, ys: Indices, given: Indices, asked: Bools) -> Floats:
+        if not given.shape[1]:
+            return super().rows(ys, given, asked)
+        bases = np.sort(np.column_stack((ys, given)), axis=1)
+        fits = asked & (_product(self._levels[bases])[:, None] * self._levels <= MOST_CELLS)
+        out = np.where(asked & ~fits, -np.inf, 0.0)
+        some = np.flatnonzero(fits.any(axis=1)).tolist()
+        fans = self._tables.fans([*map(tuple, bases[some].tolist())], fits[some])
+        alike: dict[tuple[tuple[int, ...], bytes], list[int]] = {}
+        for at, row in enumerate(some):
+            shape, levels = self._around(bases[row], ys[row]), self._levels[fits[row]]
+            alike.setdefault((shape, levels.tobytes()), []).append(at)
+        for (shape, _), same in alike.items():
+            places = [some[at] for at in same]
+            stack = np.array([fans[at] for at in same]).reshape(len(same), *shape, -1)
+            found = self._beside(stack, self._levels[fits[places[0]]])
+            for row, each in zip(places, found, strict=True):
+                out[row, fits[row]] = each
+        return out
 
-def _equal(shapes: Indices) -> Iterator[Indices]:
-    """Positions of equal rows."""
-    order = np.lexsort(shapes.T)
-    if len(order):
-        yield from np.split(order, np.flatnonzero(np.diff(shapes[order], axis=0).any(axis=1)) + 1)
+    @cached_property
+    def _of_pairs(self) -> Floats | None:
+        """What every column adds to every other one, with nothing given, if that is at hand."""
+        if not self._tables.pairs:
+            return None
+        out = np.zeros((len(self._levels), len(self._levels)))
+        for some, tables in self._tables.pairs:
+            x, y = some.T
+            out[x, y] = out[y, x] = self._gained(tables[..., None])
+        return out
+
+    def _around(self, base: Indices, y: int) -> tuple[int, ...]:
+        """The cells of the columns before y, of y itself and of those after it."""
+        levels, at = self._levels[base].tolist(), int(np.searchsorted(base, y))
+        return prod(levels[:at]), levels[at], prod(levels[at + 1 :])
+
+    def _beside(self, fans: Integers, levels: Indices) -> Floats:
+        """What columns of these levels add to the one on the middle axis of the bases."""
+        base = fans[..., : levels[0]].sum(axis=-1)
+        rows = float(base[0].sum())
+        whole, without = (self._each(part, levels, rows) for part in (fans, fans.sum(axis=2)))
+        alone, rest = (
+            self._cells(part.reshape(len(fans), -1)) for part in (base, base.sum(axis=2))
+        )
+        return np.asarray(whole - without + (rest - alone)[:, None])
+
+    def _each(self, fans: Integers, levels: Indices, rows: float) -> Floats:
+        """The worth of each table of some fans."""
+        flat = fans.reshape(len(fans), -1, fans.shape[-1])
+        cells = flat.shape[1] * levels.astype(np.float64)
+        terms = self._terms(flat, np.repeat(cells, levels)).sum(axis=1)
+        starts = np.cumsum(levels) - levels
+        return np.asarray(np.add.reduceat(terms, starts, axis=1) + self._constant(rows, cells))
+
+
+def _product(levels: NDArray[Any]) -> Floats:
+    """Of each row, however large."""
+    return np.asarray(levels.astype(np.float64).prod(axis=1))
+
+
+def _on_grid(values: Floats | float) -> Floats:
+    return np.asarray(np.rint(np.asarray(values) * GRID) / GRID)

@@ -21,6 +21,7 @@ from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.mechanisms import Exact
 from privet.privacy.queries.base import Query
 from privet.privacy.queries.contrasts import contrasts
+from privet.privacy.queries.fans import Fans
 from privet.privacy.queries.tables import PATTERN_COLUMNS, Components, Tables
 from privet.privacy.vault import Vault
 from privet.schema.column import Column, Kind, Missing
@@ -70,9 +71,13 @@ def make_schema(names: tuple[str, ...], adjacency: Adjacency, per_person: int = 
 
 
 def queries(schema: Schema) -> list[Query]:
-    """Tables and components of every order up to 3, alone and in families."""
+    """Tables, fans and components of every order up to 3, alone and in families."""
     every = [s for order in (1, 2, 3) for s in combinations(schema.names, order)]
     out: list[Query] = [Tables(tuple(every)), Tables(tuple(every[-2:])), Tables((every[0],) * 2)]
+    first, *others = schema.names
+    if others:
+        one = Fans((((first,), tuple(others)),))
+        out += [one, Fans((*one.sets, ((others[0],), (first,)), (tuple(others), (first,))))]
     for order in range(min(3, len(schema.names)) + 1):
         sets = tuple(combinations(schema.names, order))
         out += [Tables((members,)) for members in sets if members]
@@ -323,6 +328,16 @@ def test_families_of_mixed_order_and_repeated_columns_are_refused() -> None:
     ):
         with pytest.raises(SchemaError):
             Tables(sets=odd).check(schema)
+    for fans in (
+        (),
+        (((), ("two",)),),
+        ((("two",), ()),),
+        ((("two",), ("rank", "two")),),
+        ((("two",), ("nobody",)),),
+        ((("nobody",), ("two",)),),
+    ):
+        with pytest.raises(SchemaError):
+            Fans(sets=fans).check(schema)
 
 
 def test_a_table_of_too_many_cells_is_refused_with_its_size() -> None:
@@ -331,3 +346,6 @@ def test_a_table_of_too_many_cells_is_refused_with_its_size() -> None:
     Tables((wide.names[:22],)).check(wide)
     with pytest.raises(SchemaError, match="8388608 cells"):
         Tables((wide.names,)).check(wide)
+    Fans(((wide.names[:21], wide.names[21:]),)).check(wide)
+    with pytest.raises(SchemaError, match="8388608 cells"):
+        Fans(((wide.names[:22], wide.names[22:]),)).check(wide)

@@ -52,6 +52,7 @@ EXACT = Search(
     needs="families",
     probable=True,
     again=climbed,
+    untested=True,
     check=check,
 )
 SEARCHES = (EXACT,)

@@ -39,5 +39,6 @@ GES = Search(
     cite="Chickering 2002; Hauser, Bühlmann 2012; Ramsey et al. 2017",
     graph="cpdag",
     needs="gains",
+    untested=True,
 )
 SEARCHES = (GES,)

@@ -1,8 +1,8 @@
 """Exact statistics, without privacy: what the private methods are measured against.
 
-Columns that are numbers throughout give exact moments, others exact tables: of pairs and triples
-for tests and, if families are scored or more than two columns given, of whatever columns the
-search asks for.
+Columns that are numbers throughout give exact moments, others exact tables: of pairs, of triples
+for tests and, if families are scored or more than two columns given, of whatever columns the search
+asks for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from privet.evidence.copies import guesses
+from privet.evidence.copies import guessed
+from privet.evidence.counts import Counts
 from privet.evidence.cuts import as_cut, chosen
 from privet.evidence.exact_tables import ExactTables
 from privet.evidence.table_replicas import table_replicas
@@ -61,22 +62,23 @@ def _measure_moments(curator: Curator, settings: Settings) -> tuple[Release, ...
 
 
 def _measure(search: Search, curator: Curator, settings: Settings) -> tuple[Release, ...]:
-    """Moments; or interactions and, if families are scored or more columns given than these
-    serve, the tables that the search asks for: it is played here once to hear which."""
+    """Moments; or interactions, of pairs alone if nothing is tested, and, if families are scored or
+    more columns given than these serve, the tables that the search asks for: it is played here once
+    to hear which."""
     schema = curator.schema
     if schema.has_moments:
         return moments.measure(curator, settings)
-    releases = tables.measure(curator, settings)
+    releases = (tables.measure_pairs if search.untested else tables.measure)(curator, settings)
     if not search.scored and not counts_needed(settings):
         return releases
     settings.on_step("counting tables", 0.4)
     cuts = chosen(releases)
     asked = curator.cut(cuts)
+    evidence = TableEvidence.from_releases(schema, schema.names, releases)
     counted = ExactTables.from_releases(
-        asked.schema, (), lambda query: replace(asked.exact(query), query=query)
+        asked.schema, (), lambda query: replace(asked.exact(query), query=query), evidence
     )
-    basis = on_counts(schema, releases, counted, settings, search)
-    run(search, basis, schema, settings)
+    run(search, on_counts(schema, evidence, counted, settings, search), schema, settings)
     if not cuts:
         return releases + counted.releases()
     found = (replace(one, query=Cut(cuts, one.query)) for one in counted.releases())
@@ -85,16 +87,18 @@ def _measure(search: Search, curator: Curator, settings: Settings) -> tuple[Rele
 
 def on_counts(
     schema: Schema,
-    releases: tuple[Release, ...],
+    evidence: TableEvidence,
     counted: ExactTables,
     settings: Settings,
     search: Search,
 ) -> Basis:
     """Exact interactions, and exact tables of any columns: for scores, without replicas, or for
     tests with more columns given than interactions serve."""
-    evidence = TableEvidence.from_releases(schema, schema.names, releases)
     alpha = settings.level(len(schema.columns))
-    few, same = TableJudge(evidence, alpha), copies_of(schema, guesses([evidence]))
+    pairs = (
+        (some, Counts(tables=table.astype(np.float64), laws=())) for some, table in counted.pairs
+    )
+    few, same = TableJudge(evidence, alpha), copies_of(schema, guessed(schema.names, pairs))
     judge = ExactTableJudge(evidence, counted, few) if counts_needed(settings) else few
     if search.scored:
         score: Families = (
@@ -116,8 +120,11 @@ def basis(
     if held == "moments":
         return moments.basis(schema, releases, settings, search)
     if held == "counts" or counts_needed(settings):
-        counted = ExactTables.from_releases(*as_cut(schema, releases))
-        return on_counts(schema, releases, counted, settings, search)
+        if not search.untested:
+            tables.check_triples(schema, releases)
+        evidence = TableEvidence.from_releases(schema, schema.names, releases)
+        counted = ExactTables.from_releases(*as_cut(schema, releases), pairs=evidence)
+        return on_counts(schema, evidence, counted, settings, search)
     return tables.basis(schema, releases, settings, search)
 
 

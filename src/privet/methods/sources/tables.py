@@ -28,8 +28,9 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.errors import MethodError
+from privet.errors import EvidenceError, MethodError
 from privet.evidence.copies import guesses
+from privet.evidence.cuts import as_cut
 from privet.evidence.plan import table_effects
 from privet.evidence.prior import default_level
 from privet.evidence.table_replicas import table_replicas
@@ -120,23 +121,47 @@ def _dearer(schema: Schema, order: int) -> str:
 def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     first = columns.measure(curator, settings)
     curator, margins, left = first.curator, first.releases, first.left
-    schema, size = curator.schema, len(curator.schema.columns)
-    if curator.pure and whole_is_quieter(schema):
+    if curator.pure and whole_is_quieter(curator.schema):
         return margins + measure_whole(curator, settings, left)
     if first.shares and settings.features == "auto":
         found = white.measure(curator, settings, margins, first.shares, first.rows, _interesting)
         if found is not None:
             return found
-    rows: list[tuple[int, ...]] = [] if schema.rows_are_public else [()]
-    settings.on_step("measuring all pairs", 0.1)
-    small = [*rows, *combinations(range(size), 1), *combinations(range(size), 2)]
-    releases = margins + _release(curator, small, left * FIRST_SHARE)
+    releases = _pairs(first, settings)
     settings.on_step("choosing triples", 0.2)
-    wanted = _interesting(schema, releases)
+    wanted = _interesting(curator.schema, releases)
     if releases[-1].variance == 0:  # without privacy nothing is gained by measuring twice
         wanted = [members for members in wanted if len(members) > 2]
     settings.on_step("measuring triples", 0.3)
     return releases + _release(curator, wanted, left * (1 - FIRST_SHARE))
+
+
+def measure_pairs(curator: Curator, settings: Settings) -> tuple[Release, ...]:
+    """Without privacy, for searches that ask for no tests: all pairs, and no triples."""
+    return _pairs(columns.measure(curator, settings), settings)
+
+
+def _pairs(first: columns.First, settings: Settings) -> tuple[Release, ...]:
+    """The number of rows, all columns and all pairs, after the first stage."""
+    schema, size = first.curator.schema, len(first.curator.schema.columns)
+    rows: list[tuple[int, ...]] = [] if schema.rows_are_public else [()]
+    settings.on_step("measuring all pairs", 0.1)
+    small = [*rows, *combinations(range(size), 1), *combinations(range(size), 2)]
+    return first.releases + _release(first.curator, small, first.left * FIRST_SHARE)
+
+
+def check_triples(schema: Schema, releases: tuple[Release, ...]) -> None:
+    """Refuse to test on exact pairs alone where triples matter: a search that asks for no tests
+    has left them out."""
+    held = [one for one in as_cut(schema, releases)[1] if isinstance(one.query, Components)]
+    orders = {len(one.asked(Components).sets[0]) for one in held}
+    if any(one.variance for one in held) or 2 not in orders or 3 in orders:
+        return
+    if any(len(members) > 2 for members in _interesting(schema, releases)):
+        raise EvidenceError(
+            "this evidence was measured for a search that asks for scores alone, so that it has "
+            "no triples of columns to test; run this search on the data, with ⟦private=False⟧"
+        )
 
 
 def measure_whole(
@@ -164,6 +189,8 @@ def _release(curator: Curator, sets: list[tuple[int, ...]], share: Fraction) -> 
         components_query(names, sorted(members for members in sets if len(members) == order))
         for order in orders
     ]
+    if not curator.private:
+        return curator.releases([(query, share) for query in queries])
     weights = [_weight(curator, query, order) for query, order in zip(queries, orders, strict=True)]
     return curator.releases(
         [
@@ -231,6 +258,7 @@ def basis(
     schema: Schema, releases: tuple[Release, ...], settings: Settings, _search: Search | None = None
 ) -> Basis:
     """Bayes factors that know the noise, of one site or of several together."""
+    check_triples(schema, releases)
     alpha, size = settings.level(len(schema.columns)), len(schema.columns)
     sites = tuple(
         TableEvidence.from_releases(schema, schema.names, each) for each in by_site(releases)

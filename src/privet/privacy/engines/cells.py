@@ -72,9 +72,10 @@ def _arrow_texts(chunks: Sequence[Any]) -> Coded:
     places = [np.empty(0, dtype=np.int64)]
     for chunk in chunks:
         coded = chunk if hasattr(chunk, "dictionary") else chunk.dictionary_encode()
-        at = coded.indices.cast("int64")
-        place = at.fill_null(-len(texts)).to_numpy(zero_copy_only=False) + len(texts)
-        places.append(place)
+        at = coded.indices
+        if at.null_count:
+            at = at.cast("int64").fill_null(-len(texts))
+        places.append(at.to_numpy(zero_copy_only=False).astype(np.int64) + len(texts))
         texts += as_texts(_cells(coded.dictionary)).tolist()
     return Coded(np.array(texts, dtype=object), np.concatenate(places))
 

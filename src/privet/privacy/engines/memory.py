@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from privet.arrays import Floats, Integers, Weight
 from privet.errors import SchemaError
 from privet.privacy.engines.merge import merge_of, merged
+from privet.privacy.engines.packed import Packed
 from privet.privacy.engines.work import BLOCK_ROWS, Add, add_counts, sampled, stacked
 from privet.schema.model import Schema
 
@@ -76,6 +77,11 @@ class MemoryRows:
     @cached_property
     def _codes(self) -> Codes:
         return self._load_codes()
+
+    @cached_property
+    def _packed(self) -> Packed:
+        sizes = {column.name: column.cardinality for column in self._schema.columns}
+        return Packed(self._codes, sizes, self._weights)
 
     @property
     def _length(self) -> int:
@@ -164,20 +170,25 @@ class MemoryRows:
 
     def _counted(self, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Integers]:
         """Many tables, as few large blocks."""
-        answers: dict[tuple[str, ...], Integers] = {}
         plain = {s for s in sets if not s or len(set(s)) < len(s)}
+        pairs = [s for s in sets if len(s) == 2 and all(map(self._packed.narrow, s))]
+        answers = self._packed.pairs([s for s in pairs if s not in plain])
         for columns in plain:
             answers[columns] = self.counts(columns)
         names = self._schema.names
         sizes = np.log2([column.cardinality for column in self._schema.columns])
         where = {name: i for i, name in enumerate(names)}
-        wanted = [s for s in sets if s not in plain]
+        wanted = [s for s in sets if s not in answers]
         places = [[where[name] for name in columns] for columns in wanted]
         for block, covered in plan(places, sizes):
             table = self._count(tuple(names[i] for i in block))
             for i in covered:
                 answers[wanted[i]] = margin(table, [block.index(j) for j in places[i]])
         return answers
+
+    def fans(self, asked: Sequence[tuple[tuple[str, ...], tuple[str, ...]]]) -> list[Integers]:
+        """The tables of each base with each of some other columns, side by side."""
+        return [self._packed.fan(base, others) for base, others in asked]
 
     def numbers(self, columns: tuple[str, ...]) -> Iterator[Floats]:
         """Blocks (rows x columns) of clamped numbers; a missing one has its declared value,

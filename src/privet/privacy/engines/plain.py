@@ -72,7 +72,7 @@ def _code(column: Column, cells: Cells) -> tuple[NDArray[Any], NDArray[np.bool_]
         gone = np.array([code is None for code in found], dtype=bool)
         absent = missing_code(column)
         code = np.array([absent if code is None else code for code in found], dtype=wide)
-        return code[cells.places], gone[cells.places]
+        return code.take(cells.places), gone.take(cells.places)
     assert not isinstance(cells, Coded)
     numbers = cells.astype(np.float64)
     gone = np.isnan(numbers)

@@ -97,6 +97,12 @@ class StreamedRows:
             self._count(blocks)
         return [self._table(members) for members in sets]
 
+    def fans(self, asked: Sequence[tuple[Names, Names]]) -> list[Integers]:
+        """The tables of each base with each of some other columns, side by side; one pass."""
+        sets = [(*base, name) for base, others in asked for name in others]
+        tables = iter([table.reshape(-1, table.shape[-1]) for table in self.table_batch(sets)])
+        return [np.concatenate([next(tables) for _ in others], axis=1) for _, others in asked]
+
     def total(self, columns: Names, size: int, each: Add) -> Integers:
         """What ``each`` adds up over blocks of numbers; one pass."""
         return self._parts.fold(Sum(columns, size, each))[0]

@@ -32,6 +32,10 @@ class Rows(Protocol):
 
     def table_batch(self, sets: Sequence[tuple[str, ...]]) -> list[Integers]: ...
 
+    def fans(self, asked: Sequence[tuple[tuple[str, ...], tuple[str, ...]]]) -> list[Integers]:
+        """For each base and some other columns: how many rows have each cell of the table of the
+        base (a row) and each level of the others, one after the other."""
+
     def total(
         self, columns: tuple[str, ...], size: int, each: Callable[[Integers, Floats], None]
     ) -> Integers:

@@ -17,12 +17,13 @@ from privet.privacy.queries.base import (
     to_document,
 )
 from privet.privacy.queries.codec import decoded
+from privet.privacy.queries.fans import Fans
 from privet.privacy.queries.tables import Components, Tables
 from privet.privacy.queries.white import White
 from privet.schema.cuts import FINE, Cuts, cut, free_columns
 from privet.schema.model import Schema
 
-INNER = (Components, Tables, White)  # what is counted in tables, and adds up over rows
+INNER = (Components, Fans, Tables, White)  # what is counted in tables, and adds up over rows
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def multiplied(
     shapes: dict[tuple[tuple[int, ...], ...], list[int]] = {}
     for i, each in enumerate(factors):
         shapes.setdefault(tuple(factor.shape for factor in each), []).append(i)
-    sizes = [int(np.prod([len(factor) for factor in each])) for each in factors]
+    sizes = [prod(len(factor) for factor in each) for each in factors]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     out = np.empty(starts[-1], dtype=np.int64)
     for members in shapes.values():

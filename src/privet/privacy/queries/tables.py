@@ -163,11 +163,8 @@ class Components(Query):
         return min(plain, max(worst, self._sum_of_products(schema, "norm_high")))
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
-        columns = [[schema.column(name) for name in members] for members in self.sets]
-        factors = [
-            tuple(contrasts(column.cardinality, column.ordered) for column in each)
-            for each in columns
-        ]
+        own = {each.name: contrasts(each.cardinality, each.ordered) for each in schema.columns}
+        factors = [tuple(own[name] for name in members) for members in self.sets]
         return multiplied(rows.table_batch(self.sets), factors, [1] * len(factors), schema)
 
 

@@ -15,8 +15,7 @@ import numpy as np
 from privet.arrays import Floats, Integers
 from privet.evidence.exact_tables import ExactTables
 from privet.evidence.moments import MomentEvidence
-from privet.privacy.queries.base import Release, Rows, Unbounded
-from privet.privacy.queries.tables import Tables
+from privet.privacy.queries.base import Query, Release, Rows, Unbounded
 from privet.schema.model import Schema
 from privet.scores import gaussian, tables
 from privet.scores.spline_mdl import SHARES, SplineMoments, spline_mdl
@@ -120,6 +119,6 @@ def _splines(curator: Curator) -> SplineMoments:
     return SplineMoments(int(values[0]), columns, len(SHARES), covariance)
 
 
-def _counted(curators: Sequence[Curator], query: Tables) -> Release:
+def _counted(curators: Sequence[Curator], query: Query) -> Release:
     parts = [curator.exact(query) for curator in curators]
     return replace(parts[0], values=np.sum([part.values for part in parts], axis=0))

@@ -1,0 +1,84 @@
+"""Groups of columns count what a plain count of each table finds."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from privet.privacy.engines import packed
+from privet.privacy.engines.memory import MemoryRows
+from privet.privacy.engines.packed import Packed
+from privet.privacy.engines.streamed import StreamedRows
+from privet.schema.column import Column
+from privet.schema.model import Schema
+
+SIZES = {"a": 2, "b": 3, "c": 4, "d": 2, "e": 5, "f": 100, "g": 64, "h": 33, "i": 2, "j": 300}
+ROWS = 500
+BASES = (("a",), ("d", "c"), ("j", "f"), ("e", "a", "h"))
+
+
+def codes() -> dict[str, NDArray[np.unsignedinteger]]:
+    draw = np.random.default_rng(1)
+    wide = {name: np.uint8 if k <= 256 else np.uint16 for name, k in SIZES.items()}
+    return {name: draw.integers(0, k, ROWS).astype(wide[name]) for name, k in SIZES.items()}
+
+
+def plainly(names: tuple[str, ...], weights: NDArray[np.uint8] | None) -> NDArray[np.int64]:
+    held, out = codes(), np.zeros([SIZES[name] for name in names], dtype=np.int64)
+    np.add.at(out, tuple(held[name] for name in names), 1 if weights is None else weights)
+    return out
+
+
+def side_by_side(base: tuple[str, ...], weights: NDArray[np.uint8] | None) -> NDArray[np.int64]:
+    tables = [plainly((*base, name), weights) for name in SIZES if name not in base]
+    return np.concatenate([table.reshape(-1, table.shape[-1]) for table in tables], axis=1)
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+@pytest.mark.parametrize("most_cells", [packed.MOST_CELLS, 100])
+def test_groups_count_what_is_there(
+    weighed: bool, most_cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packed, "BLOCK_ROWS", 211)
+    monkeypatch.setattr(packed, "MOST_CELLS", most_cells)
+    weights = np.random.default_rng(2).integers(0, 4, ROWS).astype(np.uint8) if weighed else None
+    rows = Packed(codes(), SIZES, weights)
+    narrow = [name for name in SIZES if rows.narrow(name)]
+    assert narrow == [name for name, k in SIZES.items() if k <= packed.GROUP_CELLS]
+    pairs = list(permutations(narrow, 2))
+    for pair, table in rows.pairs(pairs).items():
+        assert table.dtype == np.int64 and np.array_equal(table, plainly(pair, weights))
+    for base in BASES:
+        others = tuple(name for name in SIZES if name not in base)
+        assert np.array_equal(rows.fan(base, others), side_by_side(base, weights))
+
+
+def test_rows_that_stay_where_they_are_give_the_same_fans() -> None:
+    columns = tuple(
+        Column(name=name, kind="categorical", levels=tuple(map(str, range(k))))
+        for name, k in SIZES.items()
+    )
+    schema, held = Schema(name="s", columns=columns), codes()
+
+    class Parts:
+        """Two parts of the rows."""
+
+        def fold(self, work: Any) -> list[NDArray[np.int64]]:
+            totals = work.start()
+            for part in (slice(0, 123), slice(123, None)):
+                work.add(totals, {name: held[name][part] for name in work.columns})
+            return list(totals)
+
+        def read(self, *_args: object) -> Any:
+            raise NotImplementedError
+
+    asked: list[tuple[tuple[str, ...], tuple[str, ...]]]
+    asked = [(base, tuple(name for name in "abcdeghi" if name not in base)) for base in BASES[:2]]
+    asked.append((("e", "a", "h"), ("i", "b")))
+    memory = MemoryRows(schema, lambda: held, dict).fans(asked)
+    for one, other in zip(memory, StreamedRows(schema, Parts()).fans(asked), strict=True):
+        assert np.array_equal(one, other)
