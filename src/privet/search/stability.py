@@ -3,12 +3,13 @@
 Each replica of the evidence is searched again, from the edges that were found and those that
 were dropped with doubt: the graph is sparse by then, so few questions are left. Replicas ask
 nearly the same ones, so these are answered for all replicas together. What could explain nothing,
-whatever the answer, is not asked, unless the lowest answer about a pair comes to matter.
+whatever the answer, is not asked, nor what is sure to be answered with "dependent", unless the
+lowest answer about a pair comes to matter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -29,12 +30,21 @@ DOUBT = -1.5
 RESTARTS = 3
 
 
+# Of questions: whether every replica would answer that its ends are dependent.
+Sure = Callable[[Indices], Bools]
+
+
+def never(questions: Indices) -> Bools:
+    return np.zeros(len(questions), dtype=bool)
+
+
 def replicated(
     judge: Judge,
     start: Skeleton,
     constraints: Constraints,
     max_order: int,
     rngs: Sequence[np.random.Generator],
+    sure: Sure = never,
 ) -> list[Bools]:
     """The graph that each replica in the stack gives, which ``judge`` answers for."""
     near, size = start.adjacent.astype(np.float32), len(start.adjacent)
@@ -44,6 +54,7 @@ def replicated(
     for order in range(max_order + 1):
         asked = partial(_asked, order, constraints.required)
         parts = [asked(*each) for each in zip(founds, strengths, strict=True)]
+        parts = _open(sure, parts, size)
         useful = [part[0] for part in parts]
         answers = _together(judge.margins, useful, size)
         late = [_late(*each) for each in zip(founds, idle, useful, answers, strict=True)]
@@ -74,6 +85,18 @@ def _asked(
     rows = candidates(found.adjacent, order, strength, required, widest)
     useful = on_paths(found.adjacent, rows) if order else np.ones(len(rows), dtype=bool)
     return rows[useful], rows[~useful]
+
+
+def _open(
+    sure: Sure, parts: Sequence[tuple[Indices, Indices]], size: int
+) -> list[tuple[Indices, Indices]]:
+    """The same, with what is sure among the others."""
+    questions, place = distinct(np.concatenate([useful for useful, _ in parts]), size)
+    known = np.split(sure(questions)[place], np.cumsum([len(useful) for useful, _ in parts])[:-1])
+    return [
+        (useful[~at], np.concatenate([idle, useful[at]]))
+        for (useful, idle), at in zip(parts, known, strict=True)
+    ]
 
 
 def _late(found: Skeleton, idle: Indices, asked: Indices, answers: Floats) -> Indices:
