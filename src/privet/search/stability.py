@@ -19,7 +19,14 @@ from privet.arrays import Bools, Floats, Indices
 from privet.search.blocks import on_paths
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
-from privet.search.pc import WIDEST, collider_questions, weighed
+from privet.search.pc import (
+    HEAVIEST_TRIPLE,
+    WIDEST,
+    Asked,
+    collider_factors,
+    collider_questions,
+    weighed,
+)
 from privet.search.protocols import Judge
 from privet.search.questions import distinct
 from privet.search.skeleton import Ask, Skeleton, candidates, explained
@@ -125,17 +132,36 @@ def _pruned(
 
 
 def _weights(answer: Ask, joined: Sequence[Bools], triples: Sequence[Indices]) -> list[Floats]:
-    """Of the triples of each replica."""
+    """Of the triples of each replica. The widest questions speak against colliders only, so they
+    are not asked where all that can is said."""
     size = len(joined[0])
     asked = [collider_questions(*each) for each in zip(joined, triples, strict=True)]
-    answers = [
-        _together(answer, [questions for questions, _ in width], size)
-        for width in zip(*asked, strict=True)
-    ]
+    *narrow, widest = zip(*asked, strict=True)
+    answers = [_together(answer, [rows for rows, _ in width], size) for width in narrow]
+    known = list(zip(*answers, strict=True))
+    useful = [_useful(*each) for each in zip(known, asked, map(len, triples), strict=True)]
+    more = _together(answer, [rows[at] for (rows, _), at in zip(widest, useful, strict=True)], size)
+    last = map(_filled, useful, more)
     return [
-        weighed(own, uses, len(seen))
-        for own, uses, seen in zip(zip(*answers, strict=True), asked, triples, strict=True)
+        weighed([*own, wide], uses, len(seen))
+        for own, wide, uses, seen in zip(known, last, asked, triples, strict=True)
     ]
+
+
+def _useful(answers: Sequence[Floats], asked: Sequence[Asked], triples: int) -> Bools:
+    """Which of the widest questions can change a factor, after the answers to all others."""
+    open_ = collider_factors(answers, asked[:-1], triples) > -HEAVIEST_TRIPLE
+    questions, (place, side) = asked[-1]
+    useful = np.zeros(len(questions), dtype=bool)
+    useful[place[open_[side // 2]]] = True
+    return useful
+
+
+def _filled(at: Bools, answers: Floats) -> Floats:
+    """Infinite where nothing was asked."""
+    out = np.full(len(at), np.inf)
+    out[at] = answers
+    return out
 
 
 def _together(answer: Ask, asked: Sequence[Indices], size: int) -> list[Floats]:
