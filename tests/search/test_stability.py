@@ -69,10 +69,10 @@ def test_what_all_answer_alike_need_not_be_asked() -> None:
         oracle = Oracle(tuple(range(first, first + few)), 1.5)
 
         def sure(questions: Indices, oracle: Oracle = oracle) -> Bools:
-            same = (oracle.margins(questions) > 0).all(axis=0)
-            asked[0] += len(same)
+            same = np.asarray((oracle.margins(questions) > 0).all(axis=0))
+            asked[0] += len(questions)
             asked[1] += int(same.sum())
-            return np.asarray(same)
+            return same
 
         rngs = [np.random.default_rng(0).spawn(few) for _ in range(2)]
         plain = replicated(oracle, start, constraints, 2, rngs[0])
@@ -82,7 +82,8 @@ def test_what_all_answer_alike_need_not_be_asked() -> None:
 
 
 def test_an_answer_is_worked_out_once() -> None:
-    oracle, worked_out = Alone(Oracle((0,), 1.0)), []
+    oracle = Alone(Oracle((0,), 1.0))
+    worked_out: list[tuple[int, ...]] = []
 
     def answer(questions: Indices) -> Floats:
         worked_out.extend(map(tuple, questions.tolist()))
