@@ -125,7 +125,8 @@ class TableEvidence:
             )
         out = replace(self, features=features)
         orders = np.array([len(members) for members in query.sets])
-        sizes = [prod(self.cardinalities[self.names.index(n)] - 1 for n in s) for s in query.sets]
+        free = {name: k - 1 for name, k in zip(self.names, self.cardinalities, strict=True)}
+        sizes = [prod(free[name] for name in members) for members in query.sets]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         scale, first = 1.0, WEIGHT * query.multipliers[0]
         if self.layers and not query.sets[0]:  # a second clip has left fewer of the same rows

@@ -28,8 +28,9 @@ from privet.independence.strata import (
 
 # Numbers in one block of work, so that memory stays bounded whatever the size of the tables.
 BLOCK_NUMBERS = 2_000_000
-# To so many levels the columns of Z are filled up: more shapes cost time, and so do empty levels.
-ROOM = np.array([2, 3, 4, 6, 8, 12, 16, 24, *(1 << np.arange(5, 32))])
+# To so many levels the columns of Z are filled up: more shapes cost time, and so do empty levels,
+# more than that in large tables.
+ROOM = np.array([2, 3, 4, 6])
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,8 @@ def parts(evidence: TableEvidence, questions: Indices) -> Iterator[tuple[Indices
     """Of questions (x, y, *Z) with as many members of Z: places of some of them, all of which have
     as many levels of x and of y, and their parts."""
     levels = np.array(evidence.cardinalities)
-    room = np.minimum(ROOM[ROOM.searchsorted(levels)], levels.max())
+    filled = ROOM[np.minimum(ROOM.searchsorted(levels), len(ROOM) - 1)]
+    room = np.minimum(np.maximum(levels, filled), levels.max())
     questions = _ordered(levels, questions)
     shapes = room[questions[:, 2:]]
     ends = levels[questions[:, :2]]

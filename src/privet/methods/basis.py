@@ -20,10 +20,12 @@ from privet.schema.model import Schema
 from privet.scores.families import Families
 from privet.scores.noisy_tables import NoisyTables
 from privet.search.constraints import Constraints
+from privet.search.memo import Memo
 from privet.search.pc import skeleton
 from privet.search.potential import potential
 from privet.search.protocols import GainRows, Gains, Judge, Locals
 from privet.search.skeleton import Separators
+from privet.search.stability import Sure, never
 
 Question = tuple[int, ...]
 MOST_WAITING = 1 << 22  # numbers that wait to be heard, so that memory stays bounded
@@ -92,12 +94,14 @@ class Basis:
 class Replicas:
     """Evidence as it might have come out instead: one ``judge`` answers for all replicas at once,
     and ``each`` is a basis of its own. ``near`` are the pairs that need be looked at, and
-    ``separators`` are those that the search found on the evidence itself."""
+    ``separators`` are those that the search found on the evidence itself. ``sure`` tells which
+    questions all replicas would answer alike."""
 
     judge: Judge
     each: Iterator[Basis]
     near: Bools | None
     separators: Separators
+    sure: Sure = never
 
 
 def within(constraints: Constraints, pairs: Bools) -> Constraints:
@@ -137,6 +141,10 @@ def whole(judge: Judge) -> Sequence[Judge]:
     return (judge,)
 
 
+def _nothing(questions: Indices) -> Floats:
+    return np.full(len(questions), np.inf)
+
+
 @dataclass(frozen=True)
 class _Voices:
     """A judge put together from its answers."""
@@ -145,11 +153,14 @@ class _Voices:
     margins: Answer
 
 
-def on_tests(judge: Judge, stack: Stack, size: int, parts: Parts = whole) -> Basis:
+def on_tests(
+    judge: Judge, stack: Stack, size: int, parts: Parts = whole, firm: Answer = _nothing
+) -> Basis:
     """Evidence that answers tests: what a family is worth is put together from these. ``parts``
-    are the judges of each of several sites."""
-    listener = Listener()
-    margins = listener.by(judge.margins)
+    are the judges of each of several sites; an answer above ``firm`` is positive in all replicas.
+    """
+    listener, known = Listener(), Memo(judge.margins, size)
+    margins = listener.by(known)
 
     def replicas(count: int, rng: np.random.Generator) -> Replicas:
         near, together = listener.near(size), stack(count, rng)
@@ -158,6 +169,7 @@ def on_tests(judge: Judge, stack: Stack, size: int, parts: Parts = whole) -> Bas
             each=_voices(together, count, near, parts),
             near=near,
             separators=listener.separators,
+            sure=lambda questions: known(questions) > firm(questions),
         )
 
     return Basis(

@@ -33,7 +33,12 @@ def without_copies(schema: Schema, basis: Basis) -> tuple[Schema, Basis]:
         assert again is not None
         made = again(count, rng)
         each = (replace(one, judge=_Mute(one.judge, mute)) for one in made.each)
-        return replace(made, judge=_Mute(made.judge, mute), each=each)
+        return replace(
+            made,
+            judge=_Mute(made.judge, mute),
+            each=each,
+            sure=lambda questions: made.sure(questions) & _loud(mute, questions),
+        )
 
     alone = replace(
         basis,
@@ -61,6 +66,10 @@ def said(copies: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
+def _loud(mute: Bools, questions: Indices) -> Bools:
+    return np.asarray(~mute[questions[:, :2]].any(axis=1))
+
+
 @dataclass(frozen=True)
 class _Mute:
     """A judge to whom some columns are independent of all others."""
@@ -72,7 +81,7 @@ class _Mute:
         return self.judge.strengths(pairs)
 
     def margins(self, questions: Indices) -> Floats:
-        loud = ~self.mute[questions[:, :2]].any(axis=1)
+        loud = _loud(self.mute, questions)
         answers = self.judge.margins(questions[loud])
         out = np.full((*answers.shape[:-1], len(questions)), INDEPENDENT)
         out[..., loud] = answers

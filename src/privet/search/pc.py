@@ -95,12 +95,17 @@ def collider_questions(adjacent: Bools, triples: Indices) -> list[Asked]:
 
 def weighed(answers: Sequence[Floats], asked: Sequence[Asked], triples: int) -> Floats:
     """The log odds of each triple, from the answers to what was asked about them."""
+    factors = collider_factors(answers, asked, triples)
+    return np.asarray(factors + log_odds(factors))
+
+
+def collider_factors(answers: Sequence[Floats], asked: Sequence[Asked], triples: int) -> Floats:
+    """The log Bayes factor of each triple for a collider, within its bounds."""
     best = np.full(2 * triples, np.inf)
     for given, (_, (place, side)) in zip(answers, asked, strict=True):
         np.minimum.at(best, side, given[place])
     without, with_k = best.reshape(-1, 2).T
-    factors = np.clip(with_k - without, -HEAVIEST_TRIPLE, HEAVIEST_TRIPLE)
-    return np.asarray(factors + log_odds(factors))
+    return np.asarray(np.clip(with_k - without, -HEAVIEST_TRIPLE, HEAVIEST_TRIPLE))
 
 
 def log_odds(factors: Floats) -> float:

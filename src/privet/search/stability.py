@@ -3,12 +3,13 @@
 Each replica of the evidence is searched again, from the edges that were found and those that
 were dropped with doubt: the graph is sparse by then, so few questions are left. Replicas ask
 nearly the same ones, so these are answered for all replicas together. What could explain nothing,
-whatever the answer, is not asked, unless the lowest answer about a pair comes to matter.
+whatever the answer, is not asked, nor what is sure to be answered with "dependent", unless the
+lowest answer about a pair comes to matter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -18,7 +19,14 @@ from privet.arrays import Bools, Floats, Indices
 from privet.search.blocks import on_paths
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
-from privet.search.pc import WIDEST, collider_questions, weighed
+from privet.search.pc import (
+    HEAVIEST_TRIPLE,
+    WIDEST,
+    Asked,
+    collider_factors,
+    collider_questions,
+    weighed,
+)
 from privet.search.protocols import Judge
 from privet.search.questions import distinct
 from privet.search.skeleton import Ask, Skeleton, candidates, explained
@@ -29,12 +37,21 @@ DOUBT = -1.5
 RESTARTS = 3
 
 
+# Of questions: whether every replica would answer that its ends are dependent.
+Sure = Callable[[Indices], Bools]
+
+
+def never(questions: Indices) -> Bools:
+    return np.zeros(len(questions), dtype=bool)
+
+
 def replicated(
     judge: Judge,
     start: Skeleton,
     constraints: Constraints,
     max_order: int,
     rngs: Sequence[np.random.Generator],
+    sure: Sure = never,
 ) -> list[Bools]:
     """The graph that each replica in the stack gives, which ``judge`` answers for."""
     near, size = start.adjacent.astype(np.float32), len(start.adjacent)
@@ -44,6 +61,7 @@ def replicated(
     for order in range(max_order + 1):
         asked = partial(_asked, order, constraints.required)
         parts = [asked(*each) for each in zip(founds, strengths, strict=True)]
+        parts = _open(sure, parts, size)
         useful = [part[0] for part in parts]
         answers = _together(judge.margins, useful, size)
         late = [_late(*each) for each in zip(founds, idle, useful, answers, strict=True)]
@@ -76,6 +94,18 @@ def _asked(
     return rows[useful], rows[~useful]
 
 
+def _open(
+    sure: Sure, parts: Sequence[tuple[Indices, Indices]], size: int
+) -> list[tuple[Indices, Indices]]:
+    """The same, with what is sure among the others."""
+    questions, place = distinct(np.concatenate([useful for useful, _ in parts]), size)
+    known = np.split(sure(questions)[place], np.cumsum([len(useful) for useful, _ in parts])[:-1])
+    return [
+        (useful[~at], np.concatenate([idle, useful[at]]))
+        for (useful, idle), at in zip(parts, known, strict=True)
+    ]
+
+
 def _late(found: Skeleton, idle: Indices, asked: Indices, answers: Floats) -> Indices:
     """What was not asked, in the order before, about pairs that now seem to be explained: of two
     explanations that contradict each other the surer counts."""
@@ -102,17 +132,36 @@ def _pruned(
 
 
 def _weights(answer: Ask, joined: Sequence[Bools], triples: Sequence[Indices]) -> list[Floats]:
-    """Of the triples of each replica."""
+    """Of the triples of each replica. The widest questions speak against colliders only, so they
+    are not asked where all that can is said."""
     size = len(joined[0])
     asked = [collider_questions(*each) for each in zip(joined, triples, strict=True)]
-    answers = [
-        _together(answer, [questions for questions, _ in width], size)
-        for width in zip(*asked, strict=True)
-    ]
+    *narrow, widest = zip(*asked, strict=True)
+    answers = [_together(answer, [rows for rows, _ in width], size) for width in narrow]
+    known = list(zip(*answers, strict=True))
+    useful = [_useful(*each) for each in zip(known, asked, map(len, triples), strict=True)]
+    more = _together(answer, [rows[at] for (rows, _), at in zip(widest, useful, strict=True)], size)
+    last = map(_filled, useful, more)
     return [
-        weighed(own, uses, len(seen))
-        for own, uses, seen in zip(zip(*answers, strict=True), asked, triples, strict=True)
+        weighed([*own, wide], uses, len(seen))
+        for own, wide, uses, seen in zip(known, last, asked, triples, strict=True)
     ]
+
+
+def _useful(answers: Sequence[Floats], asked: Sequence[Asked], triples: int) -> Bools:
+    """Which of the widest questions can change a factor, after the answers to all others."""
+    open_ = collider_factors(answers, asked[:-1], triples) > -HEAVIEST_TRIPLE
+    questions, (place, side) = asked[-1]
+    useful = np.zeros(len(questions), dtype=bool)
+    useful[place[open_[side // 2]]] = True
+    return useful
+
+
+def _filled(at: Bools, answers: Floats) -> Floats:
+    """Infinite where nothing was asked."""
+    out = np.full(len(at), np.inf)
+    out[at] = answers
+    return out
 
 
 def _together(answer: Ask, asked: Sequence[Indices], size: int) -> list[Floats]:

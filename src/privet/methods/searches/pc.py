@@ -35,7 +35,7 @@ def together(
     near = constraints.possible if replicas.near is None else replicas.near & constraints.possible
     far = {pair: given for pair, given in replicas.separators.items() if not near[pair]}
     start = Skeleton(near, far)
-    found = replicated(replicas.judge, start, constraints, settings.order, rngs)
+    found = replicated(replicas.judge, start, constraints, settings.order, rngs, replicas.sure)
     return [closed(each, schema) for each in found]
 
 

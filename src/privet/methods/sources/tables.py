@@ -39,7 +39,7 @@ from privet.evidence.unit_noise import pure_is_quieter, whole_is_quieter
 from privet.graph.copies import set_apart
 from privet.independence.effects import of_tables
 from privet.independence.joint import JointTableJudge
-from privet.independence.tables import TableJudge
+from privet.independence.tables import TableJudge, firm
 from privet.methods.basis import Basis, on_tests
 from privet.methods.copies import copies_of
 from privet.methods.method import USUAL_DELTA
@@ -271,7 +271,7 @@ def basis(
         return judge(tuple(table_replicas(site, count, rng) for site in sites))
 
     judges = [TableJudge(site, alpha) for site in sites]
-    made = on_tests(judge(sites), stack, size, _of_each)
+    made = on_tests(judge(sites), stack, size, _of_each, partial(firm, sites[0].cardinalities))
     same = copies_of(schema, guesses(sites))
     return replace(made, effects=partial(of_tables, judges), copies=same)
 

@@ -85,7 +85,7 @@ class MemoryRows:
 
     @property
     def _length(self) -> int:
-        return len(self._codes[self._schema.names[0]])
+        return len(self._codes[self._schema.columns[0].name])
 
     def __repr__(self) -> str:
         return "MemoryRows(...)"
