@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pytest
 
 import privet
-from privet.arrays import Floats
+from privet.arrays import Floats, Integers
 from privet.evidence import completion
-from privet.evidence.white import RADII, Design
+from privet.evidence.white import MOST_PAIRS, RADII, Design
 from privet.privacy.queries.tables import Components
-from privet.privacy.queries.white import GRID, White
+from privet.privacy.queries.white import GRID, White, squared_lengths
 from privet.schema.column import Column
 from privet.schema.model import Schema
 
@@ -43,10 +43,52 @@ def test_the_first_clip_promises_most() -> None:
         assert best == max(made.worth(other, budget) for other in others)
 
 
-def test_more_budget_cuts_fewer_rows() -> None:
+@pytest.mark.parametrize("shares", [UNEVEN[:1] * 4, [*UNEVEN, UNEVEN[1]]])
+def test_what_a_clip_feigns_is_the_dependence_it_makes(shares: list[Floats]) -> None:
+    """Against all rows that there can be, each as often as if columns were independent."""
+    made = design(shares)
+    rows = np.array(list(product(*(range(len(share)) for share in shares))))
+    often = np.prod([share[rows[:, i]] for i, share in enumerate(shares)], axis=0)
+    own = [(np.array(u).reshape(len(u), -1) ** 2).sum(axis=1) / GRID**2 for u in made.features]
+    lengths = np.stack([each[rows[:, i]] for i, each in enumerate(own)])
+    squared = squared_lengths(lengths, SMALL, (1.0, 1.0, 1.0))
+    squares = np.array([0.2, 1.0, 3.0]) * float(often @ squared)
+    foreseen = made.feigned(squares)
+    for square, told in zip(squares, foreseen, strict=True):
+        left = often * np.sqrt(np.minimum(1.0, square / squared))
+        exact = [_dependence(rows[:, [i, j]], left) for i, j in combinations(range(4), 2)]
+        assert told == pytest.approx(np.quantile(exact, MOST_PAIRS), rel=0.4, abs=1e-7)
+
+
+def _dependence(pairs: Integers, weights: Floats) -> float:
+    """φ² of two columns of weighed rows."""
+    table = np.zeros(pairs.max(axis=0) + 1)
+    np.add.at(table, tuple(pairs.T), weights / weights.sum())
+    apart = table.sum(axis=1, keepdims=True) * table.sum(axis=0)
+    return float(((table - apart) ** 2 / apart).sum())
+
+
+def test_where_rows_are_many_less_is_feigned() -> None:
+    """Noise hides what a clip feigns; where there is less of it, another clip is taken."""
+    names = tuple("abcdefghijk")
+    sets = [s for order in range(3) for s in combinations(range(len(names)), order)]
+    shares = [np.array([0.6, 0.3, 0.1])] * len(names)
+    few, many = (Design.of(names, shares, rows) for rows in (1e4, 1e7))
+    squares = [Design._square(each.first_clip(sets, 1e-4)) for each in (few, many)]
+    feigned = few.feigned(np.array(squares))
+    assert feigned[1] < 0.1 * feigned[0]
+
+
+@pytest.mark.parametrize("largest", [0, 1, 2, 3])
+def test_a_second_clip_is_a_question_whatever_is_left_to_ask(largest: int) -> None:
+    """Where no pair is worth a second look, single columns are asked for, or only the rows."""
     made = design([UNEVEN[1]] * 4)
-    radii = [made.first_clip(SMALL, budget).radius for budget in (1e-5, 1e-3, 1e-1)]
-    assert radii == sorted(radii) and radii[0] < radii[-1]
+    sets = [s for order in range(largest + 1) for s in combinations(range(4), order)]
+    first = made.first_clip(SMALL, 1e-3)
+    clips = (first, made.second_clip(sets, 1e-3, first))
+    columns = tuple(Column(name=n, kind="categorical", levels=("n", "y")) for n in NAMES)
+    query = White(columns=NAMES, features=made.features, clips=clips)
+    query.check(Schema(name="t", columns=columns))
 
 
 def test_triples_cost_less_where_pairs_tell_little() -> None:
@@ -71,7 +113,7 @@ def table(rare: float, rows: int = 20_000) -> tuple[dict[str, Any], Schema]:
 )
 def test_rows_are_weighed_where_levels_are_rare(rare: float, features: str, weighed: bool) -> None:
     rows, schema = table(rare)
-    options: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "ledger": ":memory:"}
+    options: dict[str, Any] = {"epsilon": 0.1, "delta": 1e-6, "ledger": ":memory:"}
     found = privet.discover(rows, schema, features=features, **options)
     kinds = {type(release.query) for release in found.evidence.releases}
     assert kinds == ({Components, White} if weighed else {Components})

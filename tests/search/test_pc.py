@@ -194,14 +194,16 @@ def test_two_columns_do_not_explain_each_other_away() -> None:
         assert bool(found.adjacent[0, 2]) == still
 
 
-def barred(x: int, y: int, *given: int, by: Separators, sure: float = 2.0) -> bool:
+def barred(
+    x: int, y: int, *given: int, by: Separators, sure: float = 2.0, margin: float = -1.0
+) -> bool:
     """Whether given columns may not separate x from y after what has been separated, though a
-    test says so (with a margin of -1) and all others are joined. The least margin for dependence
-    of all pairs was ``sure`` one order before."""
+    test says so (with this margin) and all others are joined. The least margin for dependence of
+    all pairs was ``sure`` one order before."""
     around, lowest = complete(5).adjacent, np.full((5, 5), sure)
     for pair in by:
         around[pair] = around[pair[::-1]] = False
-    question, answer = np.array([[x, y, *given]], dtype=np.intp), np.array([-1.0])
+    question, answer = np.array([[x, y, *given]], dtype=np.intp), np.array([margin])
     found = explained(Skeleton(around, by, lowest), question, answer, np.ones((5, 5)))
     return bool(found.adjacent[x, y])
 
@@ -216,6 +218,12 @@ def test_separators_do_not_contradict_each_other() -> None:
             assert barred(0, 2, 1, *rest, by={(1, 2): before}, sure=0.5) == always
     assert not barred(0, 2, 1, by={(1, 2): (3,)}) and not barred(0, 2, 1, 3, by={(1, 2): ()})
     assert not barred(0, 2, 1, by={(1, 3): ()}) and not barred(0, 2, 1, 3, by={(1, 2): (4,)})
+
+
+def test_what_is_sure_by_itself_is_not_doubted() -> None:
+    for before, still in (((), False), ((0,), True)):  # but the other end alone is no explanation
+        assert barred(0, 2, 1, by={(1, 2): before}, sure=9.0, margin=-2.9)
+        assert barred(0, 2, 1, by={(1, 2): before}, sure=9.0, margin=-3.1) == still
 
 
 def test_an_order_remembers_its_lowest_margins() -> None:

@@ -240,9 +240,9 @@ def _weighed(run: _Run, guessed: list[Shares]) -> _White | None:
     reach = records_changed(schema) * schema.rows_per_person
     few = list(islice(combinations(range(size), 3), unit_noise.TRIPLES_PER_COLUMN * size))
     design = Design.of(schema.names, believed, rows)
-    kept, noise = design.foreseen(budget / reach**2, few)
+    worth, kept, noise = design.foreseen(budget / reach**2, few)
     plain = contrast_worth(schema, believed, rows, budget * float(PAIRS))
-    if rows * kept / (1 + noise[0]) < BETTER * median(plain):
+    if worth < BETTER * median(plain):
         return None
     return _White(design, guessed, kept, noise)
 

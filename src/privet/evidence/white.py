@@ -37,7 +37,10 @@ MADE_UP = 4000  # rows from which lengths are foreseen
 TRIPLE_PRICE, LOW_PRICE, LITTLE = 0.3, 0.03, 10_000
 MOST_CUT = 0.1  # share of the rows that a later clip may touch at most
 # Squared radii, as multiples of the mean squared length of a row, among which a clip is chosen.
-RADII = (0.1, 0.2, 0.35, 0.6, 1.0, 1.7, 3.0)
+RADII = (0.1, 0.2, 0.28, 0.35, 0.45, 0.6, 1.0, 1.7, 3.0, 6.0, 12.0)
+# Pairs of columns and numbers for each by which is foreseen what dependence a clip makes, and the
+# share of the pairs that it makes less dependent.
+FORESEEN_PAIRS, FORESEEN_NUMBERS, FORESEEN_ROWS, MOST_PAIRS = 40, 10_000, 300, 0.9
 
 Sets = Sequence[tuple[int, ...]]
 
@@ -57,10 +60,7 @@ class Design:
         """From the shares of each column's levels."""
         rng = np.random.default_rng(0)  # of made-up rows, the same for everybody
         features = tuple(_features(each) for each in shares)
-        lengths = [
-            (np.array(levels, dtype=float).reshape(len(levels), -1) ** 2).sum(axis=1) / GRID**2
-            for levels in features
-        ]
+        lengths = [_lengths(levels) for levels in features]
         made_up = [
             each[rng.choice(len(each), size=MADE_UP, p=share)]
             for each, share in zip(lengths, shares, strict=True)
@@ -69,11 +69,14 @@ class Design:
 
     def first_clip(self, sets: Sets, budget: float) -> Clip:
         """The clip of the run, of a question about these sets: the one that promises most for this
-        budget (rho), by the rows that it leaves and the noise that it needs."""
+        budget (rho), by the rows that it leaves, the noise that it needs and what it feigns."""
         squared = self._squared(sets)
-        squares = [radius * float(squared.mean()) for radius in RADII]
-        best = max(squares, key=lambda square: self._worth(squared, square, budget))
-        return self._clip(sets, best)
+        squares = np.array(RADII) * float(squared.mean())
+        feigned = self.feigned(squares)
+        worths = [
+            self._worth(squared, *each, budget) for each in zip(squares, feigned, strict=True)
+        ]
+        return self._clip(sets, float(squares[np.argmax(worths)]))
 
     def second_clip(self, sets: Sets, budget: float, first: Clip) -> Clip:
         """The rows that the first clip left should be left: else these would be other rows. So it
@@ -87,13 +90,45 @@ class Design:
         )
 
     def worth(self, clip: Clip, budget: float) -> float:
-        """How many rows without noise would tell as much of a pair, after a clip."""
-        return self._worth(self._squared(self._places(clip)), self._square(clip), budget)
+        """How many rows without noise would tell as much of a pair, after a clip of all pairs."""
+        square = self._square(clip)
+        feigned = float(self.feigned(np.array([square]))[0])
+        return self._worth(self._squared(self._places(clip)), square, feigned, budget)
 
-    def foreseen(self, budget: float, triples: Sets) -> tuple[float, tuple[float, float]]:
-        """Of a run for this budget in all: the share of the rows that is left, by weight, and the
-        noise of a pair compared with their sampling noise, as measured once and once more beside
-        these triples."""
+    def feigned(self, squares: Floats) -> Floats:
+        """The dependence (φ²) that clips of all pairs with these squared radii make between columns
+        that are independent; few pairs have more.
+
+        A row's weight depends on all its columns at once. So, of two columns, levels that are rare
+        together are weighed down by more or by less than by both shares. More rows do not make
+        that go away: with many, it would be found.
+        """
+        rng = np.random.default_rng(0)
+        size = len(self.names)
+        ends = np.stack(np.triu_indices(size, 1), axis=1)
+        pairs = ends[rng.permutation(len(ends))[:FORESEEN_PAIRS]]
+        found = [self._feigned(int(i), int(j), np.sqrt(squares)) for i, j in pairs]
+        return np.asarray(np.quantile(found, MOST_PAIRS, axis=0))
+
+    def _feigned(self, i: int, j: int, radii: Floats) -> Floats:
+        """The same of one pair, by putting its levels in the place of those of made-up rows."""
+        own = [_lengths(self.features[column]) for column in (i, j)]
+        some = min(FORESEEN_ROWS, max(FORESEEN_NUMBERS // (len(own[0]) * len(own[1])), 1))
+        rest = np.delete(self.lengths[:, :some], [i, j], axis=0)
+        a, b = own[0][:, None, None], own[1][None, :, None]
+        total = rest.sum(axis=0) + a + b
+        squares = (rest**2).sum(axis=0) + a**2 + b**2
+        shortened = 1 / np.sqrt(1 + total + (total**2 - squares) / 2)
+        kept = np.stack([np.minimum(1.0, radius * shortened).mean(axis=2) for radius in radii])
+        joint = kept / ((1 + own[0])[:, None] * (1 + own[1]))  # a level's share is 1 / (1 + length)
+        joint /= joint.sum(axis=(1, 2), keepdims=True)
+        apart = joint.sum(axis=2, keepdims=True) * joint.sum(axis=1, keepdims=True)
+        return np.asarray(((joint - apart) ** 2 / apart).sum(axis=(1, 2)))
+
+    def foreseen(self, budget: float, triples: Sets) -> tuple[float, float, tuple[float, float]]:
+        """Of a run for this budget in all: how many rows a pair is worth, the share of the rows
+        that is left, by weight, and the noise of a pair compared with their sampling noise, as
+        measured once and once more beside these triples."""
         small = [(), *combinations(range(len(self.names)), 1)]
         pairs = [*small, *combinations(range(len(self.names)), 2)]
         again = [*small, *{pair for each in triples for pair in combinations(each, 2)}, *triples]
@@ -106,11 +141,13 @@ class Design:
         once = self._square(first) / (2 * first_budget)
         more = self._square(second) / (2 * second_budget)
         rows = self.rows * kept
-        return kept, (once / rows, once * more / (once + more) / rows)
+        noise = once / rows, once * more / (once + more) / rows
+        return self.worth(first, first_budget), kept, noise
 
-    def _worth(self, squared: Floats, square: float, budget: float) -> float:
+    def _worth(self, squared: Floats, square: float, feigned: float, budget: float) -> float:
+        """What is feigned counts as noise of its size."""
         rows = self.rows * float(np.sqrt(np.minimum(1.0, square / squared)).mean())
-        return rows / (1 + square / (2 * budget) / rows)
+        return 1 / ((1 + square / (2 * budget) / rows) / rows + feigned)
 
     def _squared(self, sets: Sets, price: float = TRIPLE_PRICE) -> Floats:
         """Squared lengths of the made-up rows, pairs having price 1."""
@@ -120,7 +157,8 @@ class Design:
         """In whole numbers: a component of n columns has GRID^n in its unit."""
         largest = max(map(len, sets))
         top = GRID**largest / (np.sqrt(price) if largest > 2 else 1.0)
-        multipliers = [round(top / GRID**order) for order in range(3)] + [1] * (largest - 2)
+        multipliers = [round(top / GRID**order) for order in range(min(largest, 2) + 1)]
+        multipliers += [1] * (largest - 2)
         radius = int(WEIGHT * top * np.sqrt(square))
         return Clip(
             sets=tuple(tuple(self.names[i] for i in members) for members in sets),
@@ -173,6 +211,12 @@ def released_shares(margins: TableEvidence, known: Mapping[str, Floats]) -> list
             raised = np.maximum(table / rows, max(RAREST, DEVIATIONS * noise))
         out.append(np.asarray(raised / raised.sum()))
     return out
+
+
+def _lengths(levels: Levels) -> Floats:
+    """The squared length of each level's features, in units of GRID²."""
+    squares = np.array(levels, dtype=float).reshape(len(levels), -1) ** 2
+    return np.asarray(squares.sum(axis=1) / GRID**2)
 
 
 def _features(shares: Floats) -> Levels:

@@ -12,13 +12,14 @@ What differs from the textbook, and makes it robust to noise [found by experimen
   do not explain x - y unless S alone does [the contraction axiom]; nor if x and S explain z - y
   [intersection]. Where x and z say nearly the same, or where x - z is strong and x - y weak, blunt
   tests find both. Then the surer of two counts: that no such S explains it, or that z and S do.
+  What is sure by itself is not doubted: sharp tests err otherwise, if at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from math import comb
+from math import comb, log
 
 import numpy as np
 
@@ -31,6 +32,7 @@ Ask = Callable[[Indices], Floats]
 Separators = dict[tuple[int, int], tuple[int, ...]]
 
 MOST_QUESTIONS = 1 << 20  # at a time, so that memory stays bounded
+SURE = log(20)  # margin of an independence that others do not call in question
 FEW = 1024  # explanations that are looked at before those of edges that are gone are left out
 
 
@@ -102,9 +104,8 @@ def explained(
         for (x, y, *given), margin in zip(questions[few].tolist(), margins[few], strict=True):
             if not neighbours[x] >> y & 1:
                 continue
-            if not circles and _contradicts(
-                separators, x, y, given, start.lowest is not None and start.lowest[x, y] > -margin
-            ):
+            joined = start.lowest is not None and start.lowest[x, y] > -margin and margin > -SURE
+            if not circles and _contradicts(separators, x, y, given, joined):
                 continue
             if _on_paths(neighbours, x, y, given):
                 adjacent[x, y] = adjacent[y, x] = False
