@@ -580,7 +580,7 @@ def test_rows_are_numbered_in_their_order_even_where_numbers_would_overflow() ->
 
 
 def test_collider_questions_ask_with_the_middle_and_without() -> None:
-    """0 - 1 - 2 with 3 beside 0: each side takes the best of nothing and 3."""
+    """0 - 1 - 2 with 3 beside 0: each side takes the mean factor of nothing and 3."""
     joined = np.zeros((4, 4), dtype=bool)
     for x, y in ((0, 1), (1, 2), (0, 3)):
         joined[x, y] = joined[y, x] = True
@@ -593,5 +593,6 @@ def test_collider_questions_ask_with_the_middle_and_without() -> None:
         return np.array([answers[row] for row in rows])
 
     (weight,) = collider_weights(margins, joined, np.array([[0, 1, 2]]))
-    assert weight == 3.0 + log_odds(np.array([3.0]))
+    factor = np.log(np.exp([-5.0, -1.0]).mean() / np.exp([-4.0, -9.0]).mean())
+    assert weight == pytest.approx(factor + log_odds(np.array([factor])))
     assert sorted(heard) == sorted(answers)

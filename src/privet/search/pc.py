@@ -61,8 +61,9 @@ def arrows(
 def collider_weights(margins: Ask, adjacent: Bools, triples: Indices) -> Floats:
     """For i - k - j: the log odds that it is a collider.
 
-    The Bayes factor is that of dependence of i and j with k given against without. Both sides
-    may add one neighbour of i or j to the separator, and take the best.
+    The Bayes factor is that of independence of i and j without k given against with it. Both sides
+    may add one neighbour of i or j to the separator. Which one it is nobody knows, so a side's
+    factor is the mean over all that it may add. [Its best would be too sure where there are many.]
     """
     asked = collider_questions(adjacent, triples)
     answers = [margins(rows) if len(rows) else np.empty(0) for rows, _ in asked]
@@ -101,10 +102,15 @@ def weighed(answers: Sequence[Floats], asked: Sequence[Asked], triples: int) -> 
 
 def collider_factors(answers: Sequence[Floats], asked: Sequence[Asked], triples: int) -> Floats:
     """The log Bayes factor of each triple for a collider, within its bounds."""
+    sides = np.concatenate([side for _, (_, side) in asked])
+    margins = np.concatenate(
+        [given[place] for given, (_, (place, _)) in zip(answers, asked, strict=True)]
+    )
     best = np.full(2 * triples, np.inf)
-    for given, (_, (place, side)) in zip(answers, asked, strict=True):
-        np.minimum.at(best, side, given[place])
-    without, with_k = best.reshape(-1, 2).T
+    np.minimum.at(best, sides, margins)
+    shares = np.bincount(sides, np.exp(best[sides] - margins), minlength=2 * triples)
+    counts = np.bincount(sides, minlength=2 * triples)
+    without, with_k = (best - np.log(shares / counts)).reshape(-1, 2).T
     return np.asarray(np.clip(with_k - without, -HEAVIEST_TRIPLE, HEAVIEST_TRIPLE))
 
 

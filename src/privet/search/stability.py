@@ -133,7 +133,7 @@ def _pruned(
 
 def _weights(answer: Ask, joined: Sequence[Bools], triples: Sequence[Indices]) -> list[Floats]:
     """Of the triples of each replica. The widest questions speak against colliders only, so they
-    are not asked where all that can is said."""
+    are not asked where as much is said against one as counts, even if they said nothing."""
     size = len(joined[0])
     asked = [collider_questions(*each) for each in zip(joined, triples, strict=True)]
     *narrow, widest = zip(*asked, strict=True)
@@ -150,8 +150,9 @@ def _weights(answer: Ask, joined: Sequence[Bools], triples: Sequence[Indices]) -
 
 def _useful(answers: Sequence[Floats], asked: Sequence[Asked], triples: int) -> Bools:
     """Which of the widest questions can change a factor, after the answers to all others."""
-    open_ = collider_factors(answers, asked[:-1], triples) > -HEAVIEST_TRIPLE
     questions, (place, side) = asked[-1]
+    nothing = np.full(len(questions), np.inf)
+    open_ = collider_factors([*answers, nothing], asked, triples) > -HEAVIEST_TRIPLE
     useful = np.zeros(len(questions), dtype=bool)
     useful[place[open_[side // 2]]] = True
     return useful
