@@ -6,6 +6,7 @@ No file is touched here; ``ledger`` reads these records from disk.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
@@ -181,7 +182,7 @@ class Balance:
     @property
     def tested(self) -> Fraction:
         """The delta of all tests so far, reservations of open runs included."""
-        return sum((each.times * each.test_delta for each in self.charges), Fraction(0))
+        return _total((each.times, each.test_delta) for each in self.charges)
 
     @property
     def test_delta_left(self) -> Fraction:
@@ -236,7 +237,7 @@ class Balance:
     def used(self, currency: Currency) -> Fraction:
         """All charges in this currency. With a delta those of a pure run enter one by one, each as
         its square."""
-        return sum((each.times * self._in(currency, each) for each in self.charges), Fraction(0))
+        return _total((each.times, self._in(currency, each)) for each in self.charges)
 
     def _in(self, currency: Currency, charge: Charge) -> Fraction:
         return exchange(charge.cost, currency_for(charge.delta, self.accounting), currency)
@@ -289,6 +290,16 @@ class Account(Balance):
     """The same with every run, for those who read it."""
 
     runs: tuple[RunRecord, ...]
+
+
+def _total(amounts: Iterable[tuple[int, Fraction]]) -> Fraction:
+    """The exact sum of amounts that occur so many times. Many have the same denominator, so that
+    few fractions are left to add."""
+    over: dict[int, int] = {}
+    for times, amount in amounts:
+        below = amount.denominator
+        over[below] = over.get(below, 0) + times * amount.numerator
+    return sum((Fraction(above, below) for below, above in over.items()), Fraction(0))
 
 
 def sufficient_epsilon(needed: Fraction, delta: Number, accounting: Accounting) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from privet.privacy.ledger.account import Account, Balance, Budget, Charge, Entry, RunRecord
@@ -14,6 +15,7 @@ from privet.schema.names import name_key
 
 Row = tuple[Any, ...]
 STATES = ("open", "closed")
+MOST_KNOWN = 10_000  # charges whose meaning is remembered
 
 
 def balance_in(db: sqlite3.Connection, dataset: str) -> Balance | None:
@@ -57,22 +59,38 @@ def _charges(db: sqlite3.Connection, names: Sequence[str]) -> Iterator[Charge]:
     that count for nothing are looked at too, since a file in which one was edited is not trusted.
     """
     these = f"dataset IN ({', '.join('?' * len(names))})"
-    for state, method, *cells, times in db.execute(
-        "SELECT state, method, epsilon, budget, test_delta, delta, count(*) FROM runs"
-        f" WHERE {these} GROUP BY 1, 2, 3, 4, 5, 6",
+    for state, *cells in db.execute(
+        "SELECT state, budget, test_delta, delta, count(*), method, epsilon FROM runs"
+        f" WHERE {these} GROUP BY state, budget, test_delta, delta, method, epsilon",
         tuple(names),
     ):
-        word(method)
-        _, cost, test_delta, delta = map(amount, cells)
+        reserved = _charge(*cells)
         if word(state, STATES) == "open":
-            yield Charge(cost=cost, test_delta=test_delta, delta=delta, times=times)
-    for *cells, times in db.execute(
+            yield reserved
+    for cells in db.execute(
         "SELECT cost, entries.test_delta, delta, count(*) FROM runs JOIN entries ON run = id"
         f" WHERE {these} AND state = 'closed' GROUP BY 1, 2, 3",
         tuple(names),
     ):
-        cost, test_delta, delta = map(amount, cells)
-        yield Charge(cost=cost, test_delta=test_delta, delta=delta, times=times)
+        yield _charge(*cells)
+
+
+@lru_cache(maxsize=MOST_KNOWN)
+def _charge(
+    cost: object,
+    test_delta: object,
+    delta: object,
+    times: int,
+    method: object = "",
+    epsilon: object = "0",
+) -> Charge:
+    """What some cells mean. The file is read each time, and this is worked out once: charges that
+    are not alike are as many as there were."""
+    word(method)
+    amount(epsilon)
+    return Charge(
+        cost=amount(cost), test_delta=amount(test_delta), delta=amount(delta), times=times
+    )
 
 
 def _runs(
