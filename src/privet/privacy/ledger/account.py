@@ -133,6 +133,7 @@ class Charge:
     cost: Fraction
     test_delta: Fraction
     delta: Fraction
+    currency: Currency
     times: int
 
 
@@ -237,10 +238,9 @@ class Balance:
     def used(self, currency: Currency) -> Fraction:
         """All charges in this currency. With a delta those of a pure run enter one by one, each as
         its square."""
-        return _total((each.times, self._in(currency, each)) for each in self.charges)
-
-    def _in(self, currency: Currency, charge: Charge) -> Fraction:
-        return exchange(charge.cost, currency_for(charge.delta, self.accounting), currency)
+        return _total(
+            (each.times, exchange(each.cost, each.currency, currency)) for each in self.charges
+        )
 
     @property
     def spent(self) -> Fraction:
@@ -251,7 +251,7 @@ class Balance:
     def beyond_price(self) -> bool:
         """Whether something was charged with delta > 0 though the cap has none, as can be where
         two data sets turned out to be one: no epsilon pays for that."""
-        return self.currency == "pure" and self._charged_delta() > 0
+        return self.currency == "pure" and any(each.currency != "pure" for each in self.charges)
 
     @property
     def left(self) -> Fraction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -50,46 +51,53 @@ def _balance(db: sqlite3.Connection, names: Sequence[str]) -> Balance:
         ),
         unit=unit,
         people=people_of(db, names[0]),
-        charges=tuple(_charges(db, names)),
+        charges=tuple(_charges(db, names, accounting)),
     )
 
 
-def _charges(db: sqlite3.Connection, names: Sequence[str]) -> Iterator[Charge]:
-    """Added up by the file: every run asks for them, and a thousand runs are mostly alike. Cells
-    that count for nothing are looked at too, since a file in which one was edited is not trusted.
-    """
+def _charges(
+    db: sqlite3.Connection, names: Sequence[str], accounting: Accounting
+) -> Iterator[Charge]:
+    """Every run asks for them, so what is alike is counted, and what it means is worked out once.
+    Cells that count for nothing are looked at too, since a file in which one was edited is not
+    trusted."""
     these = f"dataset IN ({', '.join('?' * len(names))})"
-    for state, *cells in db.execute(
-        "SELECT state, budget, test_delta, delta, count(*), method, epsilon FROM runs"
-        f" WHERE {these} GROUP BY state, budget, test_delta, delta, method, epsilon",
+    runs = db.execute(
+        f"SELECT state, budget, test_delta, delta, method, epsilon FROM runs WHERE {these}"
+        " ORDER BY rowid",
         tuple(names),
-    ):
-        reserved = _charge(*cells)
+    )
+    for (state, *cells), times in Counter(runs).items():
+        reserved = _charge(accounting, times, *cells)
         if word(state, STATES) == "open":
             yield reserved
-    for cells in db.execute(
-        "SELECT cost, entries.test_delta, delta, count(*) FROM runs JOIN entries ON run = id"
-        f" WHERE {these} AND state = 'closed' GROUP BY 1, 2, 3",
+    entries = db.execute(
+        "SELECT cost, entries.test_delta, delta FROM runs JOIN entries ON run = id"
+        f" WHERE {these} AND state = 'closed' ORDER BY runs.rowid, position",
         tuple(names),
-    ):
-        yield _charge(*cells)
+    )
+    for cells, times in Counter(entries).items():
+        yield _charge(accounting, times, *cells)
 
 
 @lru_cache(maxsize=MOST_KNOWN)
 def _charge(
+    accounting: Accounting,
+    times: int,
     cost: object,
     test_delta: object,
     delta: object,
-    times: int,
     method: object = "",
     epsilon: object = "0",
 ) -> Charge:
-    """What some cells mean. The file is read each time, and this is worked out once: charges that
-    are not alike are as many as there were."""
     word(method)
     amount(epsilon)
     return Charge(
-        cost=amount(cost), test_delta=amount(test_delta), delta=amount(delta), times=times
+        cost=amount(cost),
+        test_delta=amount(test_delta),
+        delta=amount(delta),
+        currency=currency_for(amount(delta), accounting),
+        times=times,
     )
 
 
