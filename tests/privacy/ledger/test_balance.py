@@ -93,6 +93,19 @@ def test_what_is_not_alike_is_worked_out_once(
     assert balance(book).spent == spent and read == []
 
 
+def test_what_is_alike_is_remembered_as_one(book: Ledger) -> None:
+    """How often it was there is no part of what it means, or memory would grow with each run."""
+    with begin(book) as run:
+        run.spend(COST, what="rows")
+    balance(book)
+    before = records._charge.cache_info().currsize
+    for _ in range(10):
+        with begin(book) as run:
+            run.spend(COST, what="rows")
+    assert balance(book).spent == 11 * price_of_pure(COST, "gdp")
+    assert records._charge.cache_info().currsize == before
+
+
 def test_a_cap_is_met_to_the_last_fraction(tmp_path: Path) -> None:
     """Sums that floating point would round, from charges of many denominators."""
     book = Ledger(tmp_path / "ledger.sqlite")

@@ -134,7 +134,7 @@ class Charge:
     test_delta: Fraction
     delta: Fraction
     currency: Currency
-    times: int
+    times: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

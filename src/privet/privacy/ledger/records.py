@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -68,22 +69,22 @@ def _charges(
         tuple(names),
     )
     for (state, *cells), times in Counter(runs).items():
-        reserved = _charge(accounting, times, *cells)
+        reserved = _charge(accounting, *cells)
         if word(state, STATES) == "open":
-            yield reserved
+            yield reserved if times == 1 else replace(reserved, times=times)
     entries = db.execute(
         "SELECT cost, entries.test_delta, delta FROM runs JOIN entries ON run = id"
         f" WHERE {these} AND state = 'closed' ORDER BY runs.rowid, position",
         tuple(names),
     )
     for cells, times in Counter(entries).items():
-        yield _charge(accounting, times, *cells)
+        paid = _charge(accounting, *cells)
+        yield paid if times == 1 else replace(paid, times=times)
 
 
 @lru_cache(maxsize=MOST_KNOWN)
 def _charge(
     accounting: Accounting,
-    times: int,
     cost: object,
     test_delta: object,
     delta: object,
@@ -97,7 +98,6 @@ def _charge(
         test_delta=amount(test_delta),
         delta=amount(delta),
         currency=currency_for(amount(delta), accounting),
-        times=times,
     )
 
 
