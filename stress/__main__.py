@@ -14,7 +14,7 @@ ATTACKS = {
     "fuzz": ("--inputs", 10_000, True),
     "kills": ("--kills", 1000, True),
     "disk": ("--calls", 40, False),
-    "races": ("--seconds", 60, True),
+    "races": ("--seconds", 180, True),
     "power": ("--images", 1000, True),
     "long_run": ("--runs", 1000, False),
 }

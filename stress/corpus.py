@@ -87,6 +87,8 @@ def grow(home: Path) -> None:
         good("randomize", "data.csv", *private, "--output", "reports.csv")
         exact = ("--schema", "numbers.toml", "--no-privacy", "--quiet")
         good("discover", "numbers.csv", *exact, "--output", "exact", "--method", "pc")
+        counted = ("--schema", "schema.toml", "--no-privacy", "--quiet")
+        good("discover", "data.csv", *counted, "--output", "tables", "--method", "ges")
         for suffix in SUFFIXES:
             plain = () if suffix != "gml" else ("--force",)
             source = "dag.edges" if suffix == "gml" else "out/graph.json"

@@ -106,7 +106,7 @@ KINDS: Mapping[str, Kind] = {
         ("discover {} --protocol protocol.json --output new",),
     ),
     "evidence": Kind(
-        ("out/evidence.json", "more/evidence.json", "exact/evidence.json"),
+        tuple(f"{run}/evidence.json" for run in ("out", "more", "exact", "tables")),
         JSON,
         (
             "discover --evidence {} --output new",

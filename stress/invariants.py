@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from privet.api.verify import verify
 from privet.errors import PrivetError
 from privet.privacy.ledger.account import Account
 from privet.privacy.ledger.book import Ledger
+from privet.privacy.ledger.conversion import exchange
 from privet.trust.receipt import uncovered
 
 HIDDEN = ".privet-*"
@@ -37,7 +39,8 @@ def _ledger(path: Path) -> Iterator[str]:
         return
     try:
         for account in Ledger(path).accounts():
-            if account.spent > account.cap or account.tested > account.test_delta:
+            spent, tested = _added_up(account)
+            if spent > account.cap or tested > account.test_delta:
                 yield f"the cap of {account.dataset} is exceeded"
     except PrivetError as error:
         yield f"the ledger cannot be opened: {error}"
@@ -49,6 +52,17 @@ def _ledger(path: Path) -> Iterator[str]:
         sound = str(error)
     if sound != "ok":
         yield f"the ledger is not sound: {sound}"
+
+
+def _added_up(account: Account) -> tuple[Fraction, Fraction]:
+    """From one run after the other, since the account's own sum is what let them in."""
+    spent = tested = Fraction(0)
+    for run in account.runs:
+        still = run.state == "open"
+        for cost in [run.reserved] if still else [entry.cost for entry in run.entries]:
+            spent += exchange(cost, run.currency, account.currency)
+        tested += run.test_delta if still else sum(entry.test_delta for entry in run.entries)
+    return spent, tested
 
 
 def _answers(home: Path) -> Iterator[str]:

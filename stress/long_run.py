@@ -2,7 +2,8 @@
 
     python -m stress.long_run --runs 1000
 
-Time is that of the processor, so that a busy machine tells nothing else.
+No two runs ask for the same budget, so that no two charges are alike. Time is that of the
+processor, so that a busy machine tells nothing else.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def long_run(runs: int) -> tuple[list[Figures], list[str]]:
         plant(folder, 200)
         book = privet.Ledger(folder / "long.db")
         book.create("people", epsilon=10 * runs, delta=1e-3)
-        found = [_block(folder, book, min(BLOCK, runs)) for _ in range(max(runs // BLOCK, 1))]
+        starts = range(0, max(runs - BLOCK, 0) + 1, BLOCK)
+        found = [_block(folder, book, start, min(BLOCK, runs)) for start in starts]
         account = book.account("people")
         assert account is not None
         lost = [] if len(account.runs) == sum(f.runs for f in found) else ["runs are missing"]
@@ -52,13 +54,13 @@ def long_run(runs: int) -> tuple[list[Figures], list[str]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _block(folder: Path, book: privet.Ledger, runs: int) -> Figures:
+def _block(folder: Path, book: privet.Ledger, start: int, runs: int) -> Figures:
     begin = time.process_time()
-    for _ in range(runs):
+    for number in range(start, start + runs):
         privet.discover(
             folder / "data.csv",
             folder / "schema.toml",
-            epsilon=1,
+            epsilon=1 + number / 10_000,
             delta=1e-6,
             ledger=book,
             reuse=False,

@@ -1,6 +1,6 @@
 """Two to eight processes on one ledger, and a clock that jumps.
 
-python -m stress.races --seed 7 --seconds 60
+python -m stress.races --seed 7 --seconds 180
 """
 
 from __future__ import annotations
@@ -45,6 +45,10 @@ def worker(home: Path, seed: int, until: float) -> int:
     done = {"runs": 0, "charges": 0, "refused": 0, "busy": 0}
     while time.monotonic() < until:
         try:
+            if rng.random() < 0.02:  # also when nothing is left, so that there is more to race for
+                account = book.account("people")
+                assert account is not None
+                book.grant("people", epsilon=account.epsilon + 1)
             epsilon = rng.choice((0.01, 0.05, 0.2))
             run = book.begin("people", epsilon=epsilon, delta=0, method="race", unit="a row")
             done["runs"] += 1
@@ -54,10 +58,6 @@ def worker(home: Path, seed: int, until: float) -> int:
                 done["charges"] += 1
             if rng.random() < 0.9:
                 run.close()
-            if rng.random() < 0.005:
-                account = book.account("people")
-                assert account is not None
-                book.grant("people", epsilon=account.epsilon + 1)
         except BudgetError:
             done["refused"] += 1
         except LedgerError as error:
@@ -109,7 +109,7 @@ def races(seed: int, seconds: float) -> tuple[dict[str, int], list[str]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 10**6)
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seconds", type=float, default=180)
     args = parser.parse_args()
     print(f"seed {args.seed}", flush=True)
     total, lost = races(args.seed, args.seconds)

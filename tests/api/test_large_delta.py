@@ -103,14 +103,16 @@ def test_a_ledger_of_old_with_a_larger_cap_still_serves(tmp_path: Path) -> None:
 def test_the_certificate_warns_above_one_over_the_number_of_rows() -> None:
     def warned(schema: Schema, delta: float) -> tuple[str, ...]:
         found = privet.discover(DATA, schema, epsilon=1, delta=delta, ledger=":memory:")
-        said = CAREFUL in str(found.certificate)
+        said = "delta 0.05 is above" in str(found.certificate)
         assert said == bool(found.certificate.warnings) == bool(found.certificate["warnings"])
         return found.certificate.warnings
 
     (text,) = warned(DECLARED, 0.05)
     assert text.startswith(CAREFUL) and "such as 1e-4" in text
     assert warned(DECLARED, 1 / ROWS) == warned(DECLARED, 0.0) == ()
-    assert warned(SCHEMA, 0.05) == ()  # how many rows there are is nobody's business
+    (text,) = warned(SCHEMA, 0.05)  # how many rows there are is nobody's business
+    assert "if there are more than 20;" in text and "such as 1e-6" in text
+    assert warned(SCHEMA, 1e-3) == ()
 
 
 def test_the_delta_of_tests_counts() -> None:

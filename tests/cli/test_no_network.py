@@ -20,6 +20,10 @@ discover --evidence out/evidence.json --output again
 discover data.csv --schema schema.toml --no-privacy --output exact
 explain out rain wet
 verify out
+sign key officer --output key
+sign results out --key key
+verify out --key key/public.json
+audit parity --epsilon 1 --runs 40
 combine out/evidence.json again/evidence.json --output both
 randomize data.csv --schema schema.toml --epsilon 4 --output reports.csv
 discover reports.csv --protocol protocol.json --output local

@@ -200,6 +200,15 @@ def test_a_key_of_half_a_character_is_none(out: Path, tmp_path: Path) -> None:
         sign(out, secret.parent)
 
 
+def test_a_folder_is_told_from_its_public_half(out: Path, tmp_path: Path) -> None:
+    """Readers give a file and whoever signs a folder; a refusal asks for the right one."""
+    key = new_key("officer", tmp_path / "key").parent
+    with pytest.raises(StudyError, match=r"give the file public\.json that"):
+        verify(out, key=key)
+    with pytest.raises(StudyError, match="give the folder that"):
+        sign(out, key / "public.json")
+
+
 def test_two_dashes_are_no_value(run: Run) -> None:
     done = run("measure", "data.csv", "--study=--", "--keys", "k", "--output", "o")
     assert done.code == 2 and "--study is '--'" in done.err

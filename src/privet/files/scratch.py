@@ -4,8 +4,8 @@ A process that is killed cannot tidy up, so the next run for the same output doe
 folder says whose it is: ``.privet-``, twelve hex digits of the hash of the output's name, ``_`` and
 twelve random ones. A living process holds a lock on its folder, which the operating system
 takes away when the process dies, however it dies. Only a folder that has such a name, belongs
-to the same user and is not locked counts as left. Where there are no such locks (Windows, some
-network drives), nothing does.
+to the same user and is not locked counts as left. Where there are no such locks (some network
+drives), nothing does. Windows locks no folders: there a file beside it is locked.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pathlib import Path
 from privet.errors import OutputError
 
 PREFIX = ".privet-"
+BESIDE = ".lock"
 
 OnNote = Callable[[str], None]  # told in a sentence what was found and done
 
@@ -44,8 +45,7 @@ def held_folder(home: Path, name: str, mode: int = 0o777) -> Iterator[Path]:
     try:
         yield path
     finally:
-        if lock is not None:
-            os.close(lock)
+        _release(path, lock)
 
 
 @contextmanager
@@ -55,8 +55,7 @@ def held(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        if lock is not None:
-            os.close(lock)
+        _release(folder, lock)
 
 
 @contextmanager
@@ -64,15 +63,14 @@ def alone(path: Path) -> Iterator[None]:
     """No second process at once, where there are such locks; refused if there is one."""
     path.mkdir(mode=0o700, exist_ok=True)
     lock = _lock(path, wait=False)
-    if lock is None and sys.platform != "win32":
+    if lock is None:
         raise OutputError(f"another process holds {str(path)!r}; stop it first")
     try:
         yield
     finally:
-        if lock is not None:
-            os.close(lock)
-            with suppress(OSError):
-                path.rmdir()
+        _release(path, lock)
+        with suppress(OSError):
+            path.rmdir()
 
 
 @contextmanager
@@ -115,14 +113,14 @@ def _left(home: Path, name: str) -> Iterator[Path]:
             try:
                 yield path
             finally:
-                os.close(lock)
+                _release(path, lock)
 
 
 def _lock(path: Path, *, wait: bool) -> int | None:
     """A lock on a folder of ours; None if a living process has it, if it is gone or a link, or
     if there are no locks here."""
     if sys.platform == "win32":
-        return None
+        return _lock_beside(path, wait=wait)
     import fcntl
 
     try:
@@ -136,3 +134,38 @@ def _lock(path: Path, *, wait: bool) -> int | None:
             return lock
     os.close(lock)
     return None
+
+
+def _lock_beside(path: Path, *, wait: bool) -> int | None:
+    """The same on Windows, by a file: an open file inside would hold the folder in its place. No
+    file can be removed there while it is open, so that two processes cannot lock two files."""
+    if sys.platform != "win32":
+        return None
+    import msvcrt
+
+    try:
+        lock = os.open(_beside(path), os.O_RDWR | os.O_CREAT)
+    except OSError:
+        return None
+    try:
+        msvcrt.locking(lock, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+    except OSError:
+        os.close(lock)
+        return None
+    if path.is_dir() and not path.is_symlink():
+        return lock
+    _release(path, lock)  # whoever had it before has removed the folder
+    return None
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(path.name + BESIDE)
+
+
+def _release(path: Path, lock: int | None) -> None:
+    if lock is None:
+        return
+    os.close(lock)
+    if sys.platform == "win32":
+        with suppress(OSError):  # another process may look at it
+            _beside(path).unlink()

@@ -18,7 +18,7 @@ from privet.schema.model import Schema
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 2, "e": 5, "f": 100, "g": 64, "h": 33, "i": 2, "j": 300}
 ROWS = 500
-BASES = (("a",), ("d", "c"), ("j", "f"), ("e", "a", "h"))
+BASES = (("a",), ("d", "c"), ("j", "f"), ("e", "a", "h"), ("j", "f", "b"))  # the last: > 2^16 cells
 
 
 def codes() -> dict[str, NDArray[np.unsignedinteger]]:
@@ -57,12 +57,28 @@ def test_groups_count_what_is_there(
         assert np.array_equal(rows.fan(base, others), side_by_side(base, weights))
 
 
-def test_rows_that_stay_where_they_are_give_the_same_fans() -> None:
+def test_rows_that_are_weighed_count_so_often_in_a_batch_of_pairs() -> None:
+    schema, held = declared(), codes()
+    weights = np.random.default_rng(3).integers(0, 4, ROWS).astype(np.uint8)
+    rows = MemoryRows(schema, lambda: held, dict).weighed(("a",), lambda _: weights)
+    pairs = [("a", "b"), ("b", "a"), ("c", "i"), ("d", "j"), ("e", "e"), ("f", "g"), ("h", "a")]
+    for pair, table in zip(pairs, rows.table_batch(pairs), strict=True):
+        assert np.array_equal(table, plainly(pair, weights))
+    ((fan,),) = [rows.fans([(("a",), ("b", "c"))])]
+    both = [plainly(("a", name), weights) for name in "bc"]
+    assert np.array_equal(fan, np.concatenate(both, axis=1))
+
+
+def declared() -> Schema:
     columns = tuple(
         Column(name=name, kind="categorical", levels=tuple(map(str, range(k))))
         for name, k in SIZES.items()
     )
-    schema, held = Schema(name="s", columns=columns), codes()
+    return Schema(name="s", columns=columns)
+
+
+def test_rows_that_stay_where_they_are_give_the_same_fans() -> None:
+    schema, held = declared(), codes()
 
     class Parts:
         """Two parts of the rows."""

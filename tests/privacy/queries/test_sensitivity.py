@@ -22,7 +22,12 @@ from privet.privacy.mechanisms import Exact
 from privet.privacy.queries.base import Query
 from privet.privacy.queries.contrasts import contrasts
 from privet.privacy.queries.fans import Fans
-from privet.privacy.queries.tables import PATTERN_COLUMNS, Components, Tables
+from privet.privacy.queries.tables import (
+    MOST_CELLS_TOGETHER,
+    PATTERN_COLUMNS,
+    Components,
+    Tables,
+)
 from privet.privacy.vault import Vault
 from privet.schema.column import Column, Kind, Missing
 from privet.schema.model import Adjacency, Schema
@@ -349,3 +354,6 @@ def test_a_table_of_too_many_cells_is_refused_with_its_size() -> None:
     Fans(((wide.names[:21], wide.names[21:]),)).check(wide)
     with pytest.raises(SchemaError, match="8388608 cells"):
         Fans(((wide.names[:22], wide.names[22:]),)).check(wide)
+    fan = (wide.names[:21], wide.names[21:])
+    with pytest.raises(SchemaError, match="cells together"):
+        Fans((fan,) * (MOST_CELLS_TOGETHER // 2**23 + 1)).check(wide)

@@ -6,6 +6,7 @@ No file is touched here; ``ledger`` reads these records from disk.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
@@ -132,7 +133,8 @@ class Charge:
     cost: Fraction
     test_delta: Fraction
     delta: Fraction
-    times: int
+    currency: Currency
+    times: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +183,7 @@ class Balance:
     @property
     def tested(self) -> Fraction:
         """The delta of all tests so far, reservations of open runs included."""
-        return sum((each.times * each.test_delta for each in self.charges), Fraction(0))
+        return _total((each.times, each.test_delta) for each in self.charges)
 
     @property
     def test_delta_left(self) -> Fraction:
@@ -236,10 +238,9 @@ class Balance:
     def used(self, currency: Currency) -> Fraction:
         """All charges in this currency. With a delta those of a pure run enter one by one, each as
         its square."""
-        return sum((each.times * self._in(currency, each) for each in self.charges), Fraction(0))
-
-    def _in(self, currency: Currency, charge: Charge) -> Fraction:
-        return exchange(charge.cost, currency_for(charge.delta, self.accounting), currency)
+        return _total(
+            (each.times, exchange(each.cost, each.currency, currency)) for each in self.charges
+        )
 
     @property
     def spent(self) -> Fraction:
@@ -250,7 +251,7 @@ class Balance:
     def beyond_price(self) -> bool:
         """Whether something was charged with delta > 0 though the cap has none, as can be where
         two data sets turned out to be one: no epsilon pays for that."""
-        return self.currency == "pure" and self._charged_delta() > 0
+        return self.currency == "pure" and any(each.currency != "pure" for each in self.charges)
 
     @property
     def left(self) -> Fraction:
@@ -289,6 +290,16 @@ class Account(Balance):
     """The same with every run, for those who read it."""
 
     runs: tuple[RunRecord, ...]
+
+
+def _total(amounts: Iterable[tuple[int, Fraction]]) -> Fraction:
+    """The exact sum of amounts that occur so many times. Many have the same denominator, so that
+    few fractions are left to add."""
+    over: dict[int, int] = {}
+    for times, amount in amounts:
+        below = amount.denominator
+        over[below] = over.get(below, 0) + times * amount.numerator
+    return sum((Fraction(above, below) for below, above in over.items()), Fraction(0))
 
 
 def sufficient_epsilon(needed: Fraction, delta: Number, accounting: Accounting) -> float:

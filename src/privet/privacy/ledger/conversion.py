@@ -56,6 +56,7 @@ Number = int | float | Fraction
 
 SMALLEST, LARGEST = Fraction(1, 10**12), Fraction(10**12)
 LARGEST_DELTA = Fraction(1, 10)  # that anybody may ask for; ledgers of old may hold a larger one
+FEW_ROWS = 1000  # so many or more are supposed where their number is not public
 DIGITS = 100
 ORDERS = (-40.0, 80.0)  # the search for an order runs over ln(alpha - 1) in this range
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -118,13 +119,18 @@ def refuse_large_delta(delta: Fraction, what: str = "delta") -> None:
 
 
 def weak_delta(delta: float, rows: int | None) -> tuple[str, ...]:
-    """A warning, if this delta promises nothing to some person among so many (public) rows."""
-    if rows is None or Fraction(repr(float(delta))) * rows <= 1:
+    """A warning, if this delta promises nothing to some person among so many rows. Their number
+    may be nobody's business (None): the warning then looks at no more than the delta."""
+    exact = Fraction(repr(float(delta)))
+    if exact * (FEW_ROWS if rows is None else rows) <= 1:
         return ()
+    where, digits = f"above 1 / {rows}, one over the number of rows", len(str(rows))
+    if rows is None:
+        where = f"above one over the number of rows if there are more than {math.floor(1 / exact)}"
+        digits = len(str(FEW_ROWS))
     return (
-        f"delta {delta:g} is above 1 / {rows}, one over the number of rows; such a promise is kept "
-        f"even if one row is published as it is. Choose a delta far below that, such as "
-        f"1e-{len(str(rows)) + 2}.",
+        f"delta {delta:g} is {where}; such a promise is kept even if one row is published as it "
+        f"is. Choose a delta far below that, such as 1e-{digits + 2}.",
     )
 
 

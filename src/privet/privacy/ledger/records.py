@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from privet.privacy.ledger.account import Account, Balance, Budget, Charge, Entry, RunRecord
@@ -14,6 +17,7 @@ from privet.schema.names import name_key
 
 Row = tuple[Any, ...]
 STATES = ("open", "closed")
+MOST_KNOWN = 10_000  # charges whose meaning is remembered
 
 
 def balance_in(db: sqlite3.Connection, dataset: str) -> Balance | None:
@@ -48,31 +52,53 @@ def _balance(db: sqlite3.Connection, names: Sequence[str]) -> Balance:
         ),
         unit=unit,
         people=people_of(db, names[0]),
-        charges=tuple(_charges(db, names)),
+        charges=tuple(_charges(db, names, accounting)),
     )
 
 
-def _charges(db: sqlite3.Connection, names: Sequence[str]) -> Iterator[Charge]:
-    """Added up by the file: every run asks for them, and a thousand runs are mostly alike. Cells
-    that count for nothing are looked at too, since a file in which one was edited is not trusted.
-    """
+def _charges(
+    db: sqlite3.Connection, names: Sequence[str], accounting: Accounting
+) -> Iterator[Charge]:
+    """Every run asks for them, so what is alike is counted, and what it means is worked out once.
+    Cells that count for nothing are looked at too, since a file in which one was edited is not
+    trusted."""
     these = f"dataset IN ({', '.join('?' * len(names))})"
-    for state, method, *cells, times in db.execute(
-        "SELECT state, method, epsilon, budget, test_delta, delta, count(*) FROM runs"
-        f" WHERE {these} GROUP BY 1, 2, 3, 4, 5, 6",
+    runs = db.execute(
+        f"SELECT state, budget, test_delta, delta, method, epsilon FROM runs WHERE {these}"
+        " ORDER BY rowid",
         tuple(names),
-    ):
-        word(method)
-        _, cost, test_delta, delta = map(amount, cells)
+    )
+    for (state, *cells), times in Counter(runs).items():
+        reserved = _charge(accounting, *cells)
         if word(state, STATES) == "open":
-            yield Charge(cost=cost, test_delta=test_delta, delta=delta, times=times)
-    for *cells, times in db.execute(
-        "SELECT cost, entries.test_delta, delta, count(*) FROM runs JOIN entries ON run = id"
-        f" WHERE {these} AND state = 'closed' GROUP BY 1, 2, 3",
+            yield reserved if times == 1 else replace(reserved, times=times)
+    entries = db.execute(
+        "SELECT cost, entries.test_delta, delta FROM runs JOIN entries ON run = id"
+        f" WHERE {these} AND state = 'closed' ORDER BY runs.rowid, position",
         tuple(names),
-    ):
-        cost, test_delta, delta = map(amount, cells)
-        yield Charge(cost=cost, test_delta=test_delta, delta=delta, times=times)
+    )
+    for cells, times in Counter(entries).items():
+        paid = _charge(accounting, *cells)
+        yield paid if times == 1 else replace(paid, times=times)
+
+
+@lru_cache(maxsize=MOST_KNOWN)
+def _charge(
+    accounting: Accounting,
+    cost: object,
+    test_delta: object,
+    delta: object,
+    method: object = "",
+    epsilon: object = "0",
+) -> Charge:
+    word(method)
+    amount(epsilon)
+    return Charge(
+        cost=amount(cost),
+        test_delta=amount(test_delta),
+        delta=amount(delta),
+        currency=currency_for(amount(delta), accounting),
+    )
 
 
 def _runs(

@@ -147,9 +147,10 @@ def _load(path: Path, title: str, what: str) -> dict[str, str]:
         if not all(KEY.fullmatch(found[part]) for part in ("sign", "agree")):
             raise ValueError(title)
     except OSError as error:
+        wanted = "folder" if path.name == SECRET else f"file {PUBLIC}"
         raise StudyError(
-            f"cannot read {str(path)!r} ({error.strerror}); give the folder that `privet site key` "
-            "(or `privet sign key`; of a coordinator, `privet federate lock`) wrote"
+            f"cannot read {str(path)!r} ({error.strerror}); give the {wanted} that `privet site "
+            "key` (or `privet sign key`; of a coordinator, `privet federate lock`) wrote"
         ) from None
     except ValueError:
         raise StudyError(
