@@ -49,7 +49,7 @@ typedef struct { /* a question (x, y, *Z), where its components are, and room fo
     int width, strata;
     const whole *columns, *first, *steps; /* of each set of axes: -1 where it was not measured */
     const double *variance;
-    whole k[AXES], n, size, *level, *x, *y, *z; /* of each stratum; of each departure */
+    whole k[AXES], n, size, *x, *y, *z; /* levels and stratum of each departure */
     End ends[2];
     Cell *cells;
     double *noise[4]; /* of two strata, for components without ends, with x, with y, with both */
@@ -101,23 +101,27 @@ static void turn_strata(const Question *q, whole before, lanes *tensor) {
         after /= q->k[axis], turn(q, (int)axis, before, after, tensor);
 }
 
+/* The covariance of two levels of a member of Z, in components that hold it, or do not. */
+static double joint(const Question *q, int axis, int held, whole a, whole b) {
+    if (axis >= q->width) return !held;
+    const whole most = q->all->most, at = q->columns[axis] * most * most;
+    if (held) return q->all->inner[at + a * most + b];
+    return q->all->designs[at + a * most] * q->all->designs[at + b * most];
+}
+
 /* The covariance of two strata, for components that hold these ends and no other. */
 static void spread(const Question *q, int ends, double *out) {
-    const whole n = q->n, most = q->all->most;
-    memset(out, 0, (size_t)(n * n) * sizeof(double));
-    for (int set = ends; set < 1 << q->width; set += 4)
-        for (whole i = 0; q->variance[set] > 0 && i < n; i++)
-            for (whole j = 0; j <= i; j++) {
-                double term = q->variance[set];
-                for (int axis = 2; axis < q->width; axis++) {
-                    whole a = q->level[(axis - 2) * n + i], b = q->level[(axis - 2) * n + j];
-                    const double *design = q->all->designs + q->columns[axis] * most * most;
-                    const double *inner = q->all->inner + q->columns[axis] * most * most;
-                    term *= set >> axis & 1 ? inner[a * most + b]
-                                            : design[a * most] * design[b * most];
-                }
-                out[j * n + i] = out[i * n + j] += term;
-            }
+    const whole k = q->width > 3 ? q->k[3] : 1, n = q->n;
+    const double *v = q->variance + ends, w = q->width > 2 ? v[4] : 0;
+    const double u = q->width > 3 ? v[8] : 0, both = q->width > 3 ? v[12] : 0;
+    for (whole i = 0; i < n; i += k)
+        for (whole j = 0; j < n; j += k) {
+            double outer = joint(q, 2, 0, i / k, j / k), inner = joint(q, 2, 1, i / k, j / k);
+            for (whole a = 0; a < k; a++)
+                for (whole b = 0; b < k; b++)
+                    out[(i + a) * n + j + b] = (v[0] * outer + w * inner) * joint(q, 3, 0, a, b)
+                                             + (u * outer + both * inner) * joint(q, 3, 1, a, b);
+        }
 }
 
 /* Shares of the levels of one end in each stratum (``strata.py``). */
@@ -346,7 +350,7 @@ static whole place(Question *q, char *start) {
     for (int ends = 0; ends < 4; ends++) q->noise[ends] = NEW(n * n, double);
     q->total = NEW(n, lanes), q->weight = NEW(n, lanes), q->sure = NEW(n, lanes);
     q->d = NEW(m, lanes), q->base = NEW(m * m, lanes), q->grown = NEW(m * m, lanes);
-    q->root = NEW((m + 1) * m, lanes), q->level = NEW(n * AXES, whole);
+    q->root = NEW((m + 1) * m, lanes);
     q->x = NEW(m, whole), q->y = NEW(m, whole), q->z = NEW(m, whole);
     q->scratch = NEW((n + 1) * (a + b) * (a + b) + most, lanes);
     return used;
@@ -355,9 +359,6 @@ static whole place(Question *q, char *start) {
 /* All that replicas share. */
 static void prepare(Question *q) {
     const int axes[2][AXES] = {{0, 2, 3}, {1, 2, 3}}, all[AXES] = {0, 1, 2, 3};
-    for (whole z = 0; z < q->n; z++)
-        for (whole left = z, axis = q->width - 1; axis > 1; left /= q->k[axis--])
-            q->level[(axis - 2) * q->n + z] = left % q->k[axis];
     for (whole i = 0, a = q->k[0] - 1, b = q->k[1] - 1; i < q->size; i++)
         q->z[i] = i / (a * b), q->x[i] = i / b % a, q->y[i] = i % b;
     for (int end = 0; end < 2; end++) locate(q, axes[end], q->width - 1, q->ends[end].cells);
