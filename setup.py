@@ -10,6 +10,7 @@ setup(
             ["src/privet/independence/_tests.c"],
             optional=True,
             py_limited_api=True,
+            extra_compile_args=["-O3"],  # loops of fixed length are unrolled
         )
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},

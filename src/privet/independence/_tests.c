@@ -25,8 +25,8 @@ typedef double lanes;
 typedef int64_t whole;
 static inline double most_of(double a, double b) { return a > b ? a : b; }
 static inline double least_of(double a, double b) { return a < b ? a : b; }
-enum { AXES = 4, SETS = 1 << AXES, EFFECTS = 3, HEAD = 8 };
-static const double SQUARES[EFFECTS] = {0.03 * 0.03, 0.1 * 0.1, 0.3 * 0.3};
+enum { AXES = 4, EFFECTS = 4, HEAD = 8 }; /* the first effect is none */
+static const double SQUARES[EFFECTS] = {0, 0.03 * 0.03, 0.1 * 0.1, 0.3 * 0.3};
 static const double GRAIN = 0.25, FEWEST_ROWS = 10.0, NOISE_DEVIATIONS = 3.0;
 
 typedef struct { /* inverse designs; ``inner``: those without their first columns, squared */
@@ -166,37 +166,41 @@ static lanes dot(const lanes *a, const lanes *b, whole count) {
     return even + odd;
 }
 
-/* d' C^-1 d and log|C|, of C = base + square * grown: a Cholesky factor, bordered by d. */
-static void lengths(const Question *q, double square, lanes *length, lanes *logarithm) {
+/* d' C^-1 d + log|C|, of each C = base + square * grown, from Cholesky factors bordered by d; all
+   at once, so that none waits for another. */
+static void lengths(const Question *q, lanes *out) {
     const whole m = q->size;
-    lanes zero = {0}, product = zero + 1.0, scale = zero;
-    *logarithm = zero;
+    lanes zero = {0}, product[EFFECTS], scale[EFFECTS];
+    for (int t = 0; t < EFFECTS; t++) out[t] = zero, product[t] = zero + 1.0;
     for (whole j = 0; j < m; j++) {
-        lanes *own = q->root + j * m;
+        const lanes *own = q->root + j * m * EFFECTS;
         for (whole i = j; i <= m; i++) {
-            lanes *row = q->root + i * m;
-            if (i == m) row[j] = q->d[j];
-            else row[j] = q->base[i * m + j] + square * q->grown[i * m + j];
-            row[j] -= dot(row, own, j);
-            if (i == j) {
-                product *= row[j];
-                EACH AT(scale) = 1.0 / sqrt(AT(row[j]));
+            lanes *row = q->root + i * m * EFFECTS, sum[EFFECTS], grown = zero, base = q->d[j];
+            if (i < m) base = q->base[i * m + j], grown = q->grown[i * m + j];
+            for (int t = 0; t < EFFECTS; t++) sum[t] = base + SQUARES[t] * grown;
+            for (whole c = 0; c < j * EFFECTS; c += EFFECTS)
+                for (int t = 0; t < EFFECTS; t++) sum[t] -= row[c + t] * own[c + t];
+            for (int t = 0; i == j && t < EFFECTS; t++) {
+                product[t] *= sum[t];
+                EACH AT(scale[t]) = 1.0 / sqrt(AT(sum[t]));
             }
-            row[j] *= scale;
+            for (int t = 0; t < EFFECTS; t++) {
+                row[j * EFFECTS + t] = sum[t] *= scale[t];
+                if (i == m) out[t] += sum[t] * sum[t];
+            }
         }
-        if (j % 8 == 7 || j == m - 1) { /* so often that the product stays finite */
-            EACH AT(*logarithm) += log(AT(product));
-            product = zero + 1.0;
+        for (int t = 0; (j % 8 == 7 || j == m - 1) && t < EFFECTS; t++) { /* it stays finite */
+            EACH AT(out[t]) += log(AT(product[t]));
+            product[t] = zero + 1.0;
         }
     }
-    *length = dot(q->root + m * m, q->root + m * m, m);
 }
 
 /* The log Bayes factor (``terms.py``). */
 static void weigh(const Question *q, lanes *out) {
     const whole m = q->size, a = q->k[0] - 1, b = q->k[1] - 1;
     const double apart_x = 1.0 / (double)(a + 1), apart_y = 1.0 / (double)(b + 1);
-    lanes trace = {0}, calm, calm_logarithm, length, logarithm, terms[EFFECTS], sum = {0};
+    lanes trace = {0}, sum = {0}, terms[EFFECTS];
     for (whole i = 0; i < m; i++) trace += q->base[i * (m + 1)];
     for (whole i = 0; i < m; i++) {
         q->base[i * (m + 1)] += 1e-9 * (trace / (double)m) + 1e-9;
@@ -204,15 +208,12 @@ static void weigh(const Question *q, lanes *out) {
             q->base[i * m + j] += GRAIN * ((q->x[i] == q->x[j]) - apart_x)
                                 * ((q->y[i] == q->y[j]) - apart_y);
     }
-    lengths(q, 0.0, &calm, &calm_logarithm);
-    for (int t = 0; t < EFFECTS; t++) {
-        lengths(q, SQUARES[t], &length, &logarithm);
-        terms[t] = 0.5 * (calm - length + calm_logarithm - logarithm);
-    }
+    lengths(q, terms);
     EACH {
-        double top = most_of(AT(terms[0]), most_of(AT(terms[1]), AT(terms[2])));
-        for (int t = 0; t < EFFECTS; t++) AT(sum) += exp(AT(terms[t]) - top);
-        AT(*out) = top + log(AT(sum)) - log(EFFECTS);
+        double least = AT(terms[1]);
+        for (int t = 2; t < EFFECTS; t++) least = least_of(least, AT(terms[t]));
+        for (int t = 1; t < EFFECTS; t++) AT(sum) += exp(0.5 * (least - AT(terms[t])));
+        AT(*out) = 0.5 * (AT(terms[0]) - least) + log(AT(sum)) - log(EFFECTS - 1);
     }
 }
 
@@ -350,7 +351,7 @@ static whole place(Question *q, char *start) {
     for (int ends = 0; ends < 4; ends++) q->noise[ends] = NEW(n * n, double);
     q->total = NEW(n, lanes), q->weight = NEW(n, lanes), q->sure = NEW(n, lanes);
     q->d = NEW(m, lanes), q->base = NEW(m * m, lanes), q->grown = NEW(m * m, lanes);
-    q->root = NEW((m + 1) * m, lanes);
+    q->root = NEW((m + 1) * m * EFFECTS, lanes);
     q->x = NEW(m, whole), q->y = NEW(m, whole), q->z = NEW(m, whole);
     q->scratch = NEW((n + 1) * (a + b) * (a + b) + most, lanes);
     return used;
@@ -431,7 +432,7 @@ static PyObject *factors(PyObject *self, PyObject *args) {
     for (; !failed && held < HEAD + AXES + 1; held += !failed)
         failed = PyObject_GetBuffer(PyTuple_GetItem(arrays, held), &views[held],
                                     PyBUF_C_CONTIGUOUS | (held ? 0 : PyBUF_WRITABLE));
-    if (!failed) {
+    if (!failed && views[HEAD].len) {
         q.columns = views[1].buf, e.levels = views[2].buf, q.first = views[3].buf;
         q.steps = views[4].buf, q.variance = views[5].buf, e.designs = views[6].buf;
         e.inner = views[7].buf, e.most = views[6].shape[1], e.replicas = views[HEAD].len / 8;

@@ -23,7 +23,7 @@ else:
 
 AXES = 4  # columns of a question, at most
 MOST_WORK = 1 << 20  # products for one test; above, linear algebra is faster in arrays
-AT_ONCE = 1 << 13  # questions, so that memory stays bounded
+AT_ONCE = 1 << 11  # questions, so that memory stays bounded and a run can be stopped
 
 
 def served(evidence: TableEvidence, questions: Indices, *, strata: bool) -> Bools:
@@ -42,7 +42,7 @@ def factors(evidence: TableEvidence, questions: Indices, *, strata: bool) -> Flo
     for start in range(0, len(questions), AT_ONCE):
         some = slice(start, start + AT_ONCE)
         out[..., some] = _factors(evidence, questions[some], strata)
-    if np.isnan(out).any():  # as numpy has it
+    if np.isnan(out).any():  # as numpy says it
         raise np.linalg.LinAlgError("Matrix is not positive definite")
     return out
 
