@@ -148,8 +148,9 @@ class White(Query):
         out = np.empty(len(codes[self.columns[0]]), dtype=np.uint8)
         for start in range(0, len(out), ROWS_AT_ONCE):
             rows = slice(start, start + ROWS_AT_ONCE)
-            columns = zip(squares, self.columns, strict=True)
-            lengths = np.stack([square[codes[name][rows]] for square, name in columns])
+            lengths = np.empty((len(squares), len(out[rows])))
+            for row, square, name in zip(lengths, squares, self.columns, strict=True):
+                square.take(codes[name][rows], out=row)
             weight, from_here = np.full(lengths.shape[1], float(WEIGHT)), _from_here(lengths)
             for radius, groups in clips:
                 squared = _squared(lengths, from_here, groups)
