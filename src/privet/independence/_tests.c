@@ -240,10 +240,23 @@ static void multinomial(const Question *q, const End *e, lanes *out) {
 
 /* Vectors of strata, each multiplied by a covariance. */
 static void cover(const double *noise, const lanes *vectors, whole count, whole n, lanes *out) {
-    memset(out, 0, (size_t)(count * n) * sizeof(lanes));
-    for (whole i = 0; i < count; i++, vectors += n, out += n)
-        for (whole j = 0; j < n; j++)
-            for (whole z = 0; z < n; z++) out[z] += noise[j * n + z] * vectors[j];
+    for (whole i = 0; i < count; i++, vectors += n) {
+        whole z = 0;
+        for (; z + 3 < n; z += 4) { /* four sums stay in registers */
+            lanes zero = {0}, s = zero, t = zero, u = zero, v = zero;
+            for (whole j = 0; j < n; j++) {
+                const double *own = noise + j * n + z;
+                s += own[0] * vectors[j], t += own[1] * vectors[j];
+                u += own[2] * vectors[j], v += own[3] * vectors[j];
+            }
+            *out++ = s, *out++ = t, *out++ = u, *out++ = v;
+        }
+        for (; z < n; z++) {
+            lanes sum = {0};
+            for (whole j = 0; j < n; j++) sum += noise[j * n + z] * vectors[j];
+            *out++ = sum;
+        }
+    }
 }
 
 /* What a covariance of strata is in these directions. */
