@@ -147,9 +147,13 @@ def test_completion_keeps_the_pairs_and_adds_nothing() -> None:
     share = np.array([0.4, 0.6])  # a hidden column with two levels makes all three dependent
     full = 1000 * np.einsum("h,hx,hy,hz->xyz", share, x, y, z)
     sums = {(0, 1): full.sum(2), (0, 2): full.sum(1), (1, 2): full.sum(0)}
-    made = completion.completed(
-        lambda sets: sums[tuple(sets[0].tolist())][None], np.array([[0, 1, 2]])
-    )[0]
+    pairs = completion.Pairs.of(
+        lambda sets: np.stack([sums[x, y] for x, y in sets.tolist()]),
+        np.array([[0, 1, 2]]),
+        (3, 3, 3),
+        copies=1,
+    )
+    made = pairs.completed(np.array([0]))[0]
     for axis, pair in ((2, (0, 1)), (1, (0, 2)), (0, (1, 2))):
         assert made.sum(axis=axis) == pytest.approx(sums[pair], rel=0.02)
     odds = np.log(made)

@@ -28,17 +28,17 @@ class _Place:
 @dataclass(frozen=True)
 class Located:
     """Sets of as many columns, and the places of the components of their subsets, found once for
-    all of them. Triples are taken calmly (``completion.py``)."""
+    all of them. Triples are taken calmly (``completion.py``), unless it says otherwise."""
 
     evidence: TableEvidence
     places: dict[tuple[int, ...], _Place]
 
     @staticmethod
-    def of(evidence: TableEvidence, sets: Indices) -> Located:
+    def of(evidence: TableEvidence, sets: Indices, calm: bool = True) -> Located:
         sizes = np.array(evidence.cardinalities)[sets] - 1
         places = {}
         for order in range(1, sets.shape[1] + 1):
-            layer = (evidence.calm if order == 3 else evidence).layers.get(order)
+            layer = (evidence.calm if calm and order == 3 else evidence).layers.get(order)
             if layer is None:
                 continue
             for subset in combinations(range(sets.shape[1]), order):

@@ -200,14 +200,14 @@ class TableEvidence:
         layer, sets = self.layers[3], np.array(self.members(3), dtype=np.intp)
         values, variances = np.empty_like(layer.values), np.empty(len(sets))
         copies = int(np.prod(self.replicas))
+        pairs = completion.Pairs.of(self.tables, sets, self.cardinalities, copies)
         for at in completion.alike(sets, self.cardinalities, copies):
             measured, noise = self.blocks(sets[at])
-            tables = completion.completed(self.tables, sets[at])
             each = [
                 np.tile(np.stack([self.features[i] for i in column]), (copies, 1, 1))
                 for column in sets[at].T
             ]
-            towards = completion.components(tables, each).reshape(measured.shape)
+            towards = completion.components(pairs.completed(at), each).reshape(measured.shape)
             drawn, left = completion.shrunk(measured, noise, towards)
             variances[at] = left.reshape(-1, len(at)).mean(axis=0)
             size = int(np.prod(drawn.shape[-3:]))

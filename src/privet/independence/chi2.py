@@ -27,6 +27,7 @@ import numpy as np
 
 from privet.arrays import Bools, Floats, Indices, Integers
 from privet.evidence.tables import TableEvidence
+from privet.independence import compiled
 from privet.independence import pooled as pooled_parts
 from privet.independence.strata import Strata, shared_noise, strata_design
 from privet.independence.terms import Terms, added, grain
@@ -60,8 +61,12 @@ def factors(evidence: TableEvidence, questions: Indices, *, strata: bool) -> tup
     """Degrees of freedom and log Bayes factors alone, of pooled tests or, with ``strata``, of full
     ones."""
     out = np.zeros((2, *evidence.replicas, len(questions)))
-    for places, (terms,) in terms_of([evidence], questions, strata=strata):
-        out[..., places] = terms.factors().reshape(2, *evidence.replicas, -1)
+    quick = compiled.served(evidence, questions, strata=strata)
+    if quick.any():
+        out[..., quick] = compiled.factors(evidence, questions[quick], strata=strata)
+    others = np.flatnonzero(~quick)
+    for places, (terms,) in terms_of([evidence], questions[others], strata=strata):
+        out[..., others[places]] = terms.factors().reshape(2, *evidence.replicas, -1)
     return out[0], out[1]
 
 

@@ -165,8 +165,8 @@ def test_a_weight_that_is_rounded_up_is_caught(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_length_that_is_rounded_down_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = white.squared_lengths
-    monkeypatch.setattr(white, "squared_lengths", lambda *args: 0.9 * right(*args))
+    right = white._squared
+    monkeypatch.setattr(white, "_squared", lambda *args: 0.9 * right(*args))
     assert list(broken(QUERY, SCHEMA, all_rows(SIZES)))
 
 

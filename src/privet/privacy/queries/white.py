@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import groupby
 from math import prod
 from typing import Any
@@ -138,20 +137,36 @@ class White(Query):
     def weights(self, codes: Mapping[str, NDArray[np.unsignedinteger[Any]]]) -> NDArray[np.uint8]:
         """The weight of each of some rows, a function of that row alone."""
         place = {name: i for i, name in enumerate(self.columns)}
-        lengths = np.stack(
-            [
-                (np.array(u, dtype=np.int64) ** 2).sum(axis=1).astype(float)[codes[name]]
-                for name, u in zip(self.columns, self.features, strict=True)
-            ]
-        )
-        weight = np.full(lengths.shape[1], float(WEIGHT))
+        squares = [
+            (np.array(u, dtype=np.int64) ** 2).sum(axis=1).astype(float) for u in self.features
+        ]
+        clips = []
         for clip in self.clips:
             sets = [tuple(place[name] for name in members) for members in clip.sets]
-            squared = squared_lengths(lengths, sets, [float(m) ** 2 for m in clip.multipliers])
-            # rounded so that weight * sqrt(squared) <= radius, whatever floating point does
-            most = clip.radius * (1 - SLACK) / np.sqrt(np.maximum(squared * (1 + SLACK), 1e-300))
-            weight = np.minimum(weight, np.floor(most))
-        return weight.astype(np.uint8)
+            prices = [float(m) ** 2 for m in clip.multipliers]
+            clips.append((clip.radius, _grouped(sets, prices, len(self.columns))))
+        out = np.empty(len(codes[self.columns[0]]), dtype=np.uint8)
+        for start in range(0, len(out), ROWS_AT_ONCE):
+            rows = slice(start, start + ROWS_AT_ONCE)
+            lengths = np.empty((len(squares), len(out[rows])))
+            for row, square, name in zip(lengths, squares, self.columns, strict=True):
+                square.take(codes[name][rows], out=row)
+            weight, from_here = np.full(lengths.shape[1], float(WEIGHT)), _from_here(lengths)
+            for radius, groups in clips:
+                squared = _squared(lengths, from_here, groups)
+                # rounded so that weight * sqrt(squared) <= radius, whatever floating point does
+                most = radius * (1 - SLACK) / np.sqrt(np.maximum(squared * (1 + SLACK), 1e-300))
+                weight = np.minimum(weight, np.floor(most))
+            out[rows] = weight.astype(np.uint8)
+        return out
+
+
+# The last column before the last (if there is one), the last ones, and whether to take with the
+# first of these all that follow.
+Part = tuple[tuple[int, ...], list[int], bool]
+# Whether the empty set is there (then its price, else 0), and of sets that are worked out together
+# their price, the columns that all of them start with, and what follows these.
+Groups = tuple[float, list[tuple[float, tuple[int, ...], list[Part]]]]
 
 
 def squared_lengths(
@@ -163,7 +178,16 @@ def squared_lengths(
     all columns from one on, their sum serves many; so are those that differ in their last two.
     Nothing is taken off: all that floating point can lose is a share of the sum.
     """
-    size, lasts = len(lengths), dict[tuple[int, ...], list[int]]()
+    groups, out = _grouped(sets, prices, len(lengths)), np.empty(lengths.shape[1])
+    for start in range(0, len(out), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        some = np.ascontiguousarray(lengths[:, rows])
+        out[rows] = _squared(some, _from_here(some), groups)
+    return out
+
+
+def _grouped(sets: Sequence[tuple[int, ...]], prices: Sequence[float], size: int) -> Groups:
+    lasts = dict[tuple[int, ...], list[int]]()
     for members in sets:
         if members:
             lasts.setdefault(members[:-1], []).append(members[-1])
@@ -173,38 +197,41 @@ def squared_lengths(
         (prices[width + 1], first, [_part(prefix, lasts[prefix], size) for prefix in prefixes])
         for (width, first), prefixes in alike
     ]
-    out = np.full(lengths.shape[1], prices[0] if () in sets else 0.0)
-    for start in range(0, len(out), ROWS_AT_ONCE):
-        rows = slice(start, start + ROWS_AT_ONCE)
-        _add_lengths(out[rows], np.ascontiguousarray(lengths[:, rows]), groups)
-    return out
-
-
-# The last column before the last (if there is one), the last ones, and whether to take with the
-# first of these all that follow.
-Part = tuple[tuple[int, ...], list[int], bool]
+    return prices[0] if () in sets else 0.0, groups
 
 
 def _part(prefix: tuple[int, ...], last: list[int], size: int) -> Part:
     return prefix[-1:], last, last == list(range(last[0], size))
 
 
-def _add_lengths(
-    out: Floats, lengths: Floats, groups: Sequence[tuple[float, tuple[int, ...], list[Part]]]
-) -> None:
-    """Adds what sets of one column and more give to each of some rows: for each group its price,
-    the columns that all its sets start with, and what follows them."""
-    from_here = lengths.copy()
+def _from_here(lengths: Floats) -> Floats:
+    """The sum of each column and all that follow it."""
+    out = lengths.copy()
     for i in range(len(lengths) - 1, 0, -1):
-        from_here[i - 1] += from_here[i]
-    for price, first, parts in groups:
-        total = np.zeros(len(out))
+        out[i - 1] += out[i]
+    return out
+
+
+def _squared(lengths: Floats, from_here: Floats, groups: Groups) -> Floats:
+    """Of a few rows."""
+    nothing, several = groups
+    out = np.full(lengths.shape[1], nothing)
+    total, part = np.empty((2, len(out)))
+    columns, sums = list(lengths), list(from_here)
+    for price, first, parts in several:
+        total[:] = 0.0
         for before, last, whole in parts:
-            part = from_here[last[0]] if whole else reduce(np.add, (lengths[i] for i in last))
-            total += part * lengths[before[0]] if before else part
+            own = sums[last[0]] if whole else columns[last[0]]
+            if not whole and len(last) > 1:
+                own = np.add(own, columns[last[1]], out=part)
+                for i in last[2:]:
+                    own += columns[i]
+            total += np.multiply(own, columns[before[0]], out=part) if before else own
         for i in first:
-            total *= lengths[i]
-        out += price * total
+            total *= columns[i]
+        total *= price
+        out += total
+    return out
 
 
 def _check_features(name: str, levels: Levels, k: int) -> None:

@@ -1,0 +1,467 @@
+/* Bayes factors of pooled and of full tests, question by question, whatever their shapes.
+
+   The same as ``chi2.py`` has it in arrays, which says what is worked out and why, and serves where
+   this file was not compiled. ``compiled.py`` calls it. Replicas are worked on in lanes. */
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__GNUC__)
+#define LANES 2 /* what every 64-bit processor does at once */
+typedef double lanes __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
+#else
+#define LANES 1
+typedef double lanes;
+#endif
+#define EACH for (int l = 0; l < LANES; l++)
+#define AT(v) (((double *)&(v))[l])
+#define NEW(count, kind) (kind *)room(start, &used, (count) * (int64_t)sizeof(kind))
+
+typedef int64_t whole;
+static inline double most_of(double a, double b) { return a > b ? a : b; }
+static inline double least_of(double a, double b) { return a < b ? a : b; }
+enum { AXES = 4, EFFECTS = 4, HEAD = 8 }; /* the first effect is none */
+static const double SQUARES[EFFECTS] = {0, 0.03 * 0.03, 0.1 * 0.1, 0.3 * 0.3};
+static const double GRAIN = 0.25, FEWEST_ROWS = 10.0, NOISE_DEVIATIONS = 3.0;
+
+typedef struct { /* inverse designs; ``inner``: those without their first columns, squared */
+    const whole *levels;
+    const double *designs, *inner, *values[AXES + 1]; /* components, by the number of columns */
+    whole most, replicas, flat[AXES + 1];
+} Evidence;
+
+typedef struct { const double *value; whole step; } Cell; /* of all replicas; NULL: zero */
+
+typedef struct { /* one end; arrays of lanes are level by stratum */
+    whole k;
+    const double *design, *inner;
+    Cell *cells;
+    lanes *table, *shares, *free;
+} End;
+
+typedef struct { /* a question (x, y, *Z), where its components are, and room for the rest */
+    const Evidence *all;
+    int width, strata;
+    const whole *columns, *first, *steps; /* of each set of axes: -1 where it was not measured */
+    const double *variance;
+    whole k[AXES], n, size, *x, *y, *z; /* levels and stratum of each departure */
+    End ends[2];
+    Cell *cells;
+    double *noise[4]; /* of two strata, for components without ends, with x, with y, with both */
+    lanes *table, *total, *weight, *sure, *d, *base, *grown, *root, *scratch;
+} Question;
+
+/* The cells of the tensor of some axes; index 0 means that a column was summed out. */
+static void locate(const Question *q, const int *axes, int count, Cell *out) {
+    whole index[AXES] = {0}, cells = 1;
+    for (int i = 0; i < count; i++) cells *= q->k[axes[i]];
+    for (whole cell = 0; cell < cells; cell++) {
+        int set = 0, order = 0;
+        for (int i = 0; i < count; i++)
+            if (index[i]) set |= 1 << axes[i], order++;
+        whole place = q->first[set];
+        for (int i = 0; i < count; i++)
+            if (index[i]) place += (index[i] - 1) * q->steps[set * q->width + axes[i]];
+        out[cell].value = q->first[set] < 0 ? NULL : q->all->values[order] + place;
+        out[cell].step = q->all->flat[order];
+        for (int i = count - 1; i >= 0 && ++index[i] == q->k[axes[i]]; i--) index[i] = 0;
+    }
+}
+
+static void gather(const Question *q, const Cell *cells, whole count, whole replica, lanes *out) {
+    whole last = q->all->replicas - 1; /* fills up the lanes; what it gives is dropped */
+    for (whole i = 0; i < count; i++)
+        EACH AT(out[i]) = !cells[i].value ? 0.0 :
+            cells[i].value[(replica + l < last ? replica + l : last) * cells[i].step];
+}
+
+/* One axis of a tensor, from components to counts. */
+static void turn(const Question *q, int axis, whole before, whole after, lanes *tensor) {
+    const whole k = q->k[axis], most = q->all->most;
+    const double *design = q->all->designs + q->columns[axis] * most * most;
+    for (whole i = 0; i < before; i++)
+        for (whole j = 0; j < after; j++) {
+            lanes *at = tensor + i * k * after + j, *line = q->scratch;
+            for (whole c = 0; c < k; c++) line[c] = at[c * after];
+            for (whole r = 0; r < k; r++) {
+                lanes sum = design[r * most] * line[0];
+                for (whole c = 1; c < k; c++) sum += design[r * most + c] * line[c];
+                at[r * after] = sum;
+            }
+        }
+}
+
+static void turn_strata(const Question *q, whole before, lanes *tensor) {
+    for (whole after = q->n, axis = 2; axis < q->width; before *= q->k[axis++])
+        after /= q->k[axis], turn(q, (int)axis, before, after, tensor);
+}
+
+/* The covariance of two levels of a member of Z, in components that hold it, or do not. */
+static double joint(const Question *q, int axis, int held, whole a, whole b) {
+    if (axis >= q->width) return !held;
+    const whole most = q->all->most, at = q->columns[axis] * most * most;
+    if (held) return q->all->inner[at + a * most + b];
+    return q->all->designs[at + a * most] * q->all->designs[at + b * most];
+}
+
+/* The covariance of two strata, for components that hold these ends and no other. */
+static void spread(const Question *q, int ends, double *out) {
+    const whole k = q->width > 3 ? q->k[3] : 1, n = q->n;
+    const double *v = q->variance + ends, w = q->width > 2 ? v[4] : 0;
+    const double u = q->width > 3 ? v[8] : 0, both = q->width > 3 ? v[12] : 0;
+    for (whole i = 0; i < n; i += k)
+        for (whole j = 0; j < n; j += k) {
+            double outer = joint(q, 2, 0, i / k, j / k), inner = joint(q, 2, 1, i / k, j / k);
+            for (whole a = 0; a < k; a++)
+                for (whole b = 0; b < k; b++)
+                    out[(i + a) * n + j + b] = (v[0] * outer + w * inner) * joint(q, 3, 0, a, b)
+                                             + (u * outer + both * inner) * joint(q, 3, 1, a, b);
+        }
+}
+
+/* Shares of the levels of one end in each stratum (``strata.py``). */
+static void share(const Question *q, End *e, const double *own) {
+    const double *noise = q->noise[0];
+    const whole n = q->n, k = e->k, most = q->all->most;
+    lanes *floors = q->scratch, *overall = floors + n * k, all = {0};
+    for (whole i = 0; i < k; i++) {
+        double first = e->design[i * most], rest = e->inner[i * most + i];
+        lanes least = {0}, sum = {0};
+        for (whole z = 0; z < n; z++) {
+            whole at = i * n + z, twice = z * (n + 1);
+            double blur = sqrt(noise[twice] * first * first + own[twice] * rest);
+            EACH AT(floors[at]) = least_of(blur, 0.5 + 1e-4 * fabs(AT(q->total[z])));
+            EACH AT(least) = most_of(AT(least), AT(floors[at]));
+            sum += e->table[at];
+        }
+        EACH AT(overall[i]) = most_of(AT(sum), AT(least) + 1e-9);
+        all += overall[i];
+    }
+    for (whole z = 0; z < n; z++) {
+        double pull = NOISE_DEVIATIONS * sqrt(noise[z * (n + 1)]) + FEWEST_ROWS;
+        lanes sum = {0};
+        for (whole i = 0, at = z; i < k; i++, at += n) {
+            lanes drawn = pull * (overall[i] / all);
+            EACH AT(e->shares[at]) = AT(q->sure[z]) > 0 ? most_of(AT(e->table[at]), AT(floors[at]))
+                                                        : most_of(AT(e->table[at]), 0) + AT(drawn);
+            sum += e->shares[at];
+        }
+        for (whole i = 0, at = z; i < k; i++, at += n) {
+            e->shares[at] /= sum;
+            e->free[at] = e->design[i * most] - e->shares[at];
+        }
+    }
+}
+
+static lanes dot(const lanes *a, const lanes *b, whole count) {
+    lanes even = {0}, odd = {0}; /* apart, so that one need not wait for the other */
+    whole i = 0;
+    for (; i + 1 < count; i += 2) even += a[i] * b[i], odd += a[i + 1] * b[i + 1];
+    if (i < count) even += a[i] * b[i];
+    return even + odd;
+}
+
+/* d' C^-1 d + log|C|, of each C = base + square * grown, from Cholesky factors bordered by d; all
+   at once, so that none waits for another. */
+static void lengths(const Question *q, lanes *out) {
+    const whole m = q->size;
+    lanes zero = {0}, product[EFFECTS], scale[EFFECTS];
+    for (int t = 0; t < EFFECTS; t++) out[t] = zero, product[t] = zero + 1.0;
+    for (whole j = 0; j < m; j++) {
+        const lanes *own = q->root + j * m * EFFECTS;
+        for (whole i = j; i <= m; i++) {
+            lanes *row = q->root + i * m * EFFECTS, sum[EFFECTS], grown = zero, base = q->d[j];
+            if (i < m) base = q->base[i * m + j], grown = q->grown[i * m + j];
+            for (int t = 0; t < EFFECTS; t++) sum[t] = base + SQUARES[t] * grown;
+            for (whole c = 0; c < j * EFFECTS; c += EFFECTS)
+                for (int t = 0; t < EFFECTS; t++) sum[t] -= row[c + t] * own[c + t];
+            for (int t = 0; i == j && t < EFFECTS; t++) {
+                product[t] *= sum[t];
+                EACH AT(scale[t]) = 1.0 / sqrt(AT(sum[t]));
+            }
+            for (int t = 0; t < EFFECTS; t++) {
+                row[j * EFFECTS + t] = sum[t] *= scale[t];
+                if (i == m) out[t] += sum[t] * sum[t];
+            }
+        }
+        for (int t = 0; (j % 8 == 7 || j == m - 1) && t < EFFECTS; t++) { /* it stays finite */
+            EACH AT(out[t]) += log(AT(product[t]));
+            product[t] = zero + 1.0;
+        }
+    }
+}
+
+/* The log Bayes factor (``terms.py``). */
+static void weigh(const Question *q, lanes *out) {
+    const whole m = q->size, a = q->k[0] - 1, b = q->k[1] - 1;
+    const double apart_x = 1.0 / (double)(a + 1), apart_y = 1.0 / (double)(b + 1);
+    lanes trace = {0}, sum = {0}, terms[EFFECTS];
+    for (whole i = 0; i < m; i++) trace += q->base[i * (m + 1)];
+    for (whole i = 0; i < m; i++) {
+        q->base[i * (m + 1)] += 1e-9 * (trace / (double)m) + 1e-9;
+        for (whole j = q->z[i] * a * b; j <= i; j++)
+            q->base[i * m + j] += GRAIN * ((q->x[i] == q->x[j]) - apart_x)
+                                * ((q->y[i] == q->y[j]) - apart_y);
+    }
+    lengths(q, terms);
+    EACH {
+        double least = AT(terms[1]);
+        for (int t = 2; t < EFFECTS; t++) least = least_of(least, AT(terms[t]));
+        for (int t = 1; t < EFFECTS; t++) AT(sum) += exp(0.5 * (least - AT(terms[t])));
+        AT(*out) = 0.5 * (AT(terms[0]) - least) + log(AT(sum)) - log(EFFECTS - 1);
+    }
+}
+
+/* How many levels are seen in some strata, less one. */
+static lanes seen(const Question *q, const End *e, whole from, whole to) {
+    lanes zero = {0}, out = zero - 1.0;
+    for (whole i = 0; i < e->k; i++)
+        EACH {
+            int any = 0;
+            for (whole z = from; z < to; z++) any |= AT(e->shares[i * q->n + z]) > 1e-9;
+            AT(out) += any;
+        }
+    return out;
+}
+
+/* diag p - pp' of each two levels in each stratum. */
+static void multinomial(const Question *q, const End *e, lanes *out) {
+    const whole n = q->n, a = e->k - 1;
+    for (whole i = 0; i < a; i++)
+        for (whole j = 0; j < a; j++)
+            for (whole z = 0; z < n; z++)
+                *out++ = e->shares[i * n + z] * ((i == j) - e->shares[j * n + z]);
+}
+
+/* Vectors of strata, each multiplied by a covariance. */
+static void cover(const double *noise, const lanes *vectors, whole count, whole n, lanes *out) {
+    for (whole i = 0; i < count; i++, vectors += n) {
+        whole z = 0;
+        for (; z + 3 < n; z += 4) { /* four sums stay in registers */
+            lanes zero = {0}, s = zero, t = zero, u = zero, v = zero;
+            for (whole j = 0; j < n; j++) {
+                const double *own = noise + j * n + z;
+                s += own[0] * vectors[j], t += own[1] * vectors[j];
+                u += own[2] * vectors[j], v += own[3] * vectors[j];
+            }
+            *out++ = s, *out++ = t, *out++ = u, *out++ = v;
+        }
+        for (; z < n; z++) {
+            lanes sum = {0};
+            for (whole j = 0; j < n; j++) sum += noise[j * n + z] * vectors[j];
+            *out++ = sum;
+        }
+    }
+}
+
+/* What a covariance of strata is in these directions. */
+static void cross(
+    const double *noise, const lanes *vectors, whole count, whole n, lanes *h, lanes *out
+) {
+    cover(noise, vectors, count, n, h);
+    for (whole i = 0; i < count; i++)
+        for (whole j = 0; j < count; j++) *out++ = dot(vectors + i * n, h + j * n, n);
+}
+
+static lanes product(const Question *q, whole x, whole y, whole z) {
+    const End *e = q->ends;
+    lanes p = e[0].table[x + z], r = e[1].table[y + z], s = e[0].shares[x + z], exact = p * r;
+    lanes linear = s * r + (p - q->total[z] * s) * e[1].shares[y + z];
+    EACH AT(exact) = AT(q->sure[z]) > 0 ? AT(exact) / AT(q->total[z]) : AT(linear);
+    return exact;
+}
+
+/* Departures summed over strata, and their covariance. */
+static lanes pool(const Question *q, lanes rows) {
+    const End *x = &q->ends[0], *y = &q->ends[1];
+    const whole n = q->n, a = x->k - 1, b = y->k - 1, m = a * b, most = q->all->most;
+    lanes *p = q->scratch, *r = p + a * a * n, *free = r + b * b * n, *h = free + m * n;
+    lanes *across_x = h + m * n, *across_y = across_x + a * a;
+    multinomial(q, x, p), multinomial(q, y, r);
+    for (whole i = 0; i < a * a; i++)
+        for (whole z = 0; z < n; z++) p[i * n + z] *= q->weight[z];
+    cross(q->noise[1], y->free, b, n, h, across_y);
+    cross(q->noise[2], x->free, a, n, h, across_x);
+    for (whole i = 0; i < m; i++) {
+        q->d[i] = q->table[q->x[i] * y->k + q->y[i]];
+        for (whole z = 0; z < n; z++) {
+            free[i * n + z] = x->free[q->x[i] * n + z] * y->free[q->y[i] * n + z];
+            q->d[i] -= product(q, q->x[i] * n, q->y[i] * n, z);
+        }
+    }
+    cover(q->noise[0], free, m, n, h);
+    for (whole i = 0; i < m; i++)
+        for (whole j = 0; j <= i; j++) {
+            whole i1 = q->x[i], j1 = q->x[j], i2 = q->y[i], j2 = q->y[j];
+            double within_x = x->inner[i1 * most + j1], within_y = y->inner[i2 * most + j2];
+            lanes sampling = dot(p + (i1 * a + j1) * n, r + (i2 * b + j2) * n, n);
+            q->base[i * m + j] = sampling + dot(free + i * n, h + j * n, n)
+                + within_x * (q->variance[3] * within_y + across_y[i2 * b + j2])
+                + across_x[i1 * a + j1] * within_y;
+            q->grown[i * m + j] = rows * sampling;
+        }
+    return seen(q, x, 0, n) * seen(q, y, 0, n);
+}
+
+/* The departures of all strata, and their covariance; strata that say little are left out. */
+static lanes stack(const Question *q) {
+    const End *x = &q->ends[0], *y = &q->ends[1];
+    const whole n = q->n, a = x->k - 1, b = y->k - 1, m = q->size, most = q->all->most;
+    lanes *p = q->scratch, *r = p + a * a * n, freedom = {0};
+    multinomial(q, x, p), multinomial(q, y, r);
+    memset(q->grown, 0, (size_t)(m * m) * sizeof(lanes));
+    for (whole z = 0; z < n; z++)
+        freedom += q->sure[z] * seen(q, x, z, z + 1) * seen(q, y, z, z + 1);
+    for (whole i = 0; i < m; i++) {
+        whole z = q->z[i], i1 = q->x[i], i2 = q->y[i];
+        lanes apart = q->table[(i1 * y->k + i2) * n + z] - product(q, i1 * n, i2 * n, z);
+        q->d[i] = q->sure[z] * apart;
+        for (whole j = 0; j <= i; j++) {
+            whole o = q->z[j], j1 = q->x[j], j2 = q->y[j], at = z * n + o;
+            double within_x = x->inner[i1 * most + j1], within_y = y->inner[i2 * most + j2];
+            lanes free_x = x->free[i1 * n + z] * x->free[j1 * n + o];
+            lanes free_y = y->free[i2 * n + z] * y->free[j2 * n + o];
+            lanes noise = within_x * (q->noise[3][at] * within_y + q->noise[1][at] * free_y)
+                        + free_x * (q->noise[2][at] * within_y + q->noise[0][at] * free_y);
+            if (z == o) {
+                lanes sampling = p[(i1 * a + j1) * n + z] * r[(i2 * b + j2) * n + z];
+                noise += sampling * q->weight[z];
+                q->grown[i * m + j] = sampling * q->sure[z] * q->weight[z] * q->weight[z];
+            }
+            q->base[i * m + j] = q->sure[z] * q->sure[o] * noise;
+        }
+        q->base[i * (m + 1)] += 1.0 - q->sure[z]; /* no departure, unit variance */
+    }
+    return freedom;
+}
+
+static void *room(char *start, whole *used, whole bytes) {
+    *used += bytes;
+    return start ? start + *used - bytes : NULL;
+}
+
+/* Sets a question up in the room that starts there; the bytes that it needs. */
+static whole place(Question *q, char *start) {
+    whole used = 0, n = 1, most = q->all->most;
+    for (int axis = 0; axis < q->width; axis++) q->k[axis] = q->all->levels[q->columns[axis]];
+    for (int axis = 2; axis < q->width; axis++) n *= q->k[axis];
+    const whole a = q->k[0], b = q->k[1], times = q->strata ? n : 1, m = times * (a - 1) * (b - 1);
+    q->n = n, q->size = m;
+    for (int end = 0; end < 2; end++) {
+        End *e = &q->ends[end];
+        whole cells = n * (e->k = q->k[end]);
+        e->design = q->all->designs + q->columns[end] * most * most;
+        e->inner = q->all->inner + q->columns[end] * most * most;
+        e->cells = NEW(cells, Cell), e->table = NEW(cells, lanes);
+        e->shares = NEW(cells, lanes), e->free = NEW(cells, lanes);
+    }
+    q->cells = NEW(times * a * b, Cell), q->table = NEW(times * a * b, lanes);
+    for (int ends = 0; ends < 4; ends++) q->noise[ends] = NEW(n * n, double);
+    q->total = NEW(n, lanes), q->weight = NEW(n, lanes), q->sure = NEW(n, lanes);
+    q->d = NEW(m, lanes), q->base = NEW(m * m, lanes), q->grown = NEW(m * m, lanes);
+    q->root = NEW((m + 1) * m * EFFECTS, lanes);
+    q->x = NEW(m, whole), q->y = NEW(m, whole), q->z = NEW(m, whole);
+    q->scratch = NEW((n + 1) * (a + b) * (a + b) + most, lanes);
+    return used;
+}
+
+/* All that replicas share. */
+static void prepare(Question *q) {
+    const int axes[2][AXES] = {{0, 2, 3}, {1, 2, 3}}, all[AXES] = {0, 1, 2, 3};
+    for (whole i = 0, a = q->k[0] - 1, b = q->k[1] - 1; i < q->size; i++)
+        q->z[i] = i / (a * b), q->x[i] = i / b % a, q->y[i] = i % b;
+    for (int end = 0; end < 2; end++) locate(q, axes[end], q->width - 1, q->ends[end].cells);
+    locate(q, all, q->strata ? q->width : 2, q->cells);
+    for (int ends = 0; ends < 3 + q->strata; ends++) spread(q, ends, q->noise[ends]);
+}
+
+/* Degrees of freedom and log Bayes factor of some replicas. */
+static lanes answer(Question *q, whole replica, lanes *factor) {
+    const whole n = q->n, a = q->k[0], b = q->k[1], times = q->strata ? n : 1;
+    const Cell of_rows = {q->all->values[0], 1};
+    lanes rows, freedom;
+    gather(q, &of_rows, 1, replica, &rows);
+    EACH AT(rows) = most_of(AT(rows), 1.0);
+    for (int end = 0; end < 2; end++) {
+        End *e = &q->ends[end];
+        gather(q, e->cells, n * e->k, replica, e->table);
+        turn_strata(q, e->k, e->table);
+        memcpy(q->total, e->table, (size_t)n * sizeof(lanes)); /* this end is summed out */
+        turn(q, end, 1, n, e->table);
+    }
+    for (whole z = 0; z < n; z++) {
+        double least = most_of(FEWEST_ROWS, NOISE_DEVIATIONS * sqrt(q->noise[0][z * (n + 1)]));
+        EACH AT(q->sure[z]) = AT(q->total[z]) >= least;
+        EACH AT(q->weight[z]) = most_of(AT(q->total[z]), 0);
+    }
+    gather(q, q->cells, times * a * b, replica, q->table);
+    if (q->strata) turn_strata(q, a * b, q->table);
+    turn(q, 0, 1, b * times, q->table), turn(q, 1, a, times, q->table);
+    share(q, &q->ends[0], q->noise[1]), share(q, &q->ends[1], q->noise[2]);
+    freedom = q->strata ? stack(q) : pool(q, rows);
+    weigh(q, factor);
+    return freedom;
+}
+
+/* Answers to all questions: degrees of freedom, then factors, each replica by replica. */
+static int answers(Question *q, whole count, double *out) {
+    const whole sets = 1 << q->width, copies = q->all->replicas;
+    whole most = 0;
+    char *memory = NULL;
+    for (whole i = 0; i < count; i++) {
+        whole needed = place(q, NULL);
+        if (needed > most) {
+            free(memory), most = needed;
+            if (!(memory = malloc((size_t)most))) return -1;
+        }
+        place(q, memory), prepare(q);
+        for (whole replica = 0; replica < copies; replica += LANES) {
+            lanes factor, freedom = answer(q, replica, &factor);
+            for (int l = 0; l < LANES && replica + l < copies; l++) {
+                out[(replica + l) * count + i] = AT(freedom);
+                out[(copies + replica + l) * count + i] = AT(factor);
+            }
+        }
+        q->columns += q->width, q->first += sets, q->steps += sets * q->width, q->variance += sets;
+    }
+    free(memory);
+    return 0;
+}
+
+static PyObject *factors(PyObject *self, PyObject *args) {
+    PyObject *arrays;
+    Py_buffer views[HEAD + AXES + 1];
+    Evidence e = {0};
+    Question q = {.all = &e};
+    int held = 0, failed = 0;
+    if (!PyArg_ParseTuple(args, "O!ip", &PyTuple_Type, &arrays, &q.width, &q.strata)) return NULL;
+    if (PyTuple_Size(arrays) != HEAD + AXES + 1 || q.width < 2 || q.width > AXES)
+        return PyErr_Format(PyExc_ValueError, "wrong number of arrays or of columns");
+    for (; !failed && held < HEAD + AXES + 1; held += !failed)
+        failed = PyObject_GetBuffer(PyTuple_GetItem(arrays, held), &views[held],
+                                    PyBUF_C_CONTIGUOUS | (held ? 0 : PyBUF_WRITABLE));
+    if (!failed && views[HEAD].len) {
+        q.columns = views[1].buf, e.levels = views[2].buf, q.first = views[3].buf;
+        q.steps = views[4].buf, q.variance = views[5].buf, e.designs = views[6].buf;
+        e.inner = views[7].buf, e.most = views[6].shape[1], e.replicas = views[HEAD].len / 8;
+        for (int order = 0; order <= AXES; order++) {
+            e.values[order] = views[HEAD + order].buf;
+            e.flat[order] = views[HEAD + order].len / 8 / e.replicas;
+        }
+        Py_BEGIN_ALLOW_THREADS
+        failed = answers(&q, views[1].len / 8 / q.width, views[0].buf);
+        Py_END_ALLOW_THREADS
+        if (failed) PyErr_NoMemory();
+    }
+    while (held) PyBuffer_Release(&views[--held]);
+    return failed ? NULL : Py_BuildValue("");
+}
+
+static PyMethodDef functions[] = {{"factors", factors, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_tests", NULL, -1, functions};
+PyMODINIT_FUNC PyInit__tests(void) { return PyModule_Create(&module); }

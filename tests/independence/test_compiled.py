@@ -1,0 +1,138 @@
+"""What was compiled says what arrays say, of questions of all shapes, on every kind of evidence."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from math import prod
+
+import numpy as np
+import pytest
+
+from privet.arrays import Floats, Indices
+from privet.evidence.table_replicas import table_replicas
+from privet.evidence.tables import TableEvidence
+from privet.evidence.white import Design
+from privet.independence import chi2, compiled
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.contrasts import GRID
+from privet.privacy.queries.white import GRID as WHITE_GRID
+from privet.privacy.queries.white import LARGEST_RADIUS, WEIGHT, Clip, White
+from privet.schema.column import Column
+from privet.schema.model import Schema
+from tests.helpers.encoded import encoded
+from tests.helpers.stacks import stack
+
+LEVELS = (2, 3, 5, 2, 3)
+QUESTIONS = [np.array(list(permutations(range(5), width)), dtype=np.intp) for width in (2, 3, 4)]
+UNITS = tuple(WHITE_GRID**order for order in (3, 2, 1, 0))
+needed = pytest.mark.skipif(compiled.tests is None, reason="there was no compiler")
+
+
+def noisy(deviation: float, orders: int = 5, copies: int = 3) -> TableEvidence:
+    """Of some tables; the last level of the third column is rare."""
+    rng = np.random.default_rng(6)
+    shares = rng.dirichlet(np.full(prod(LEVELS), 1.0)).reshape(LEVELS)
+    shares[:, :, -1] /= 1000
+    drawn = rng.multinomial(20_000, (shares / shares.sum()).ravel(), size=copies)
+    noise = {order: (deviation * GRID**order) ** 2 for order in range(orders)}
+    return stack(drawn.reshape(-1, *LEVELS), noise, rng)
+
+
+def weighed(copies: int) -> TableEvidence:
+    """In white features, of which triples are drawn to their pairs; one triple is missing."""
+    rng = np.random.default_rng(3)
+    names = tuple("abcde")
+    columns = [
+        Column(name=name, kind="categorical", levels=tuple("uvwxy"[:k]))
+        for name, k in zip(names, LEVELS, strict=True)
+    ]
+    schema = Schema(name="t", columns=tuple(columns))
+    codes = [rng.integers(LEVELS[0], size=4000)]
+    for k in LEVELS[1:]:
+        codes.append((codes[-1] + (rng.random(4000) < 0.4) * rng.integers(k, size=4000)) % k)
+    shares = [rng.dirichlet(np.full(k, 5.0)) for k in LEVELS]
+    features = Design.of(names, shares, 4000.0).features
+    sets = [(), *((n,) for n in names)]
+    sets += [(a, b) for a, b in permutations(names, 2) if a < b]
+    sets += [t for t in permutations(names, 3) if t == tuple(sorted(t))][:-1]
+    clip = Clip(sets=tuple(sets), multipliers=UNITS, radius=LARGEST_RADIUS)
+    query = White(columns=names, features=features, clips=(clip,))
+    values = query.evaluate(encoded(schema, np.stack(codes, axis=1).tolist()), schema)
+    noise = 10.0 * WEIGHT * UNITS[0]  # ten rows
+    values = values + rng.normal(0, noise, len(values)).astype(np.int64)
+    release = Release(query=query, values=values, variance=noise**2, mechanism="Gaussian")
+    found = TableEvidence.from_releases(schema, names, [release])
+    return table_replicas(found, copies, rng) if copies > 1 else found
+
+
+def in_arrays(evidence: TableEvidence, questions: Indices, strata: bool) -> tuple[Floats, Floats]:
+    """Degrees of freedom and factors, and how large the statistics are of which these are made."""
+    out = np.zeros((2, *evidence.replicas, len(questions)))
+    scale = np.ones((*evidence.replicas, len(questions)))
+    for places, (terms,) in chi2.terms_of([evidence], questions, strata=strata):
+        out[..., places] = terms.factors().reshape(2, *evidence.replicas, -1)
+        scale[..., places] += terms.test()[0].reshape(*evidence.replicas, -1)
+    return out, scale
+
+
+EVIDENCE = {
+    "noise": noisy(20.0),
+    "loud noise": noisy(2000.0),
+    "no noise": noisy(0.0),
+    "pairs alone": noisy(20.0, orders=3),
+    "weighed rows": weighed(1),
+    "replicas of weighed rows": weighed(5),
+}
+
+
+@needed
+@pytest.mark.parametrize("strata", [False, True])
+@pytest.mark.parametrize("name", EVIDENCE)
+def test_both_say_the_same(name: str, strata: bool) -> None:
+    evidence = EVIDENCE[name]
+    for questions in QUESTIONS[strata:]:
+        found = compiled.factors(evidence, questions, strata=strata)
+        wanted, scale = in_arrays(evidence, questions, strata)
+        assert wanted[1].std() > 0 or name == "loud noise"
+        assert np.array_equal(found[0], wanted[0])
+        assert np.max(np.abs(found[1] - wanted[1]) / scale) < 1e-12
+
+
+@needed
+def test_a_hair_more_noise_would_be_seen() -> None:
+    """The bar of the test above is low enough to tell."""
+    found, evidence = (
+        compiled.factors(noisy(20.0 * times), QUESTIONS[1], strata=False)[1]
+        for times in (1 + 1e-9, 1.0)
+    )
+    assert np.abs(found - evidence).max() > 1e-9
+
+
+@needed
+def test_neither_batches_nor_neighbours_change_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    evidence = EVIDENCE["replicas of weighed rows"]
+    wanted = compiled.factors(evidence, QUESTIONS[2], strata=False)
+    monkeypatch.setattr(compiled, "AT_ONCE", 7)
+    assert np.array_equal(compiled.factors(evidence, QUESTIONS[2], strata=False), wanted)
+    some = compiled.factors(evidence, QUESTIONS[2][::-5], strata=False)
+    assert np.array_equal(some, wanted[..., ::-5])
+
+
+def test_without_a_compiler_arrays_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+    evidence = EVIDENCE["weighed rows"]
+    usual = chi2.factors(evidence, QUESTIONS[1], strata=False)
+    monkeypatch.setattr(compiled, "tests", None)
+    assert not compiled.served(evidence, QUESTIONS[1], strata=False).any()
+    found = chi2.factors(evidence, QUESTIONS[1], strata=False)
+    np.testing.assert_allclose(found, usual, rtol=1e-10, atol=1e-10)
+
+
+@needed
+def test_large_tests_are_left_to_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    evidence = EVIDENCE["noise"]
+    usual = chi2.factors(evidence, QUESTIONS[2], strata=False)
+    monkeypatch.setattr(compiled, "MOST_WORK", 1000)
+    served = compiled.served(evidence, QUESTIONS[2], strata=False)
+    assert 0 < served.sum() < len(served)
+    found = chi2.factors(evidence, QUESTIONS[2], strata=False)
+    np.testing.assert_allclose(found, usual, rtol=1e-10, atol=1e-10)
