@@ -68,6 +68,7 @@ def product(source: Source, search: Search) -> Method:
         evidence=source.evidence,
         check=partial(_check, source, search),
         measure=source.measure_for(search),
+        play=source.play_for(search),
         search=partial(_search, source, search),
         delta=source.delta,
         alpha=source.alpha,
