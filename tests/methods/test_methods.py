@@ -24,6 +24,7 @@ from privet.graph.knowledge import Knowledge
 from privet.methods import catalogue
 from privet.methods.listener import Listener
 from privet.methods.options import make_settings
+from privet.methods.search import run
 from privet.methods.searches.causal_order import CausalOrder
 from privet.methods.sources import exact
 from privet.networks import load as load_network
@@ -385,7 +386,7 @@ def test_what_was_found_while_measuring_is_what_a_search_of_the_evidence_finds(
     """A search that is played to hear which tables it asks for is not played twice; other settings
     are searched with, and what is kept is no part of the result."""
     schema, table = words()
-    runs, run = [], exact.run
+    runs: list[object] = []
     for place in (exact, catalogue):
         monkeypatch.setattr(place, "run", lambda *args: runs.append(args) or run(*args))
     found = privet.discover(table, schema, private=False, method=name, max_order=3)

@@ -19,7 +19,7 @@ its cells are added up, and equal gains are equal.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from math import log, prod
 from typing import Any
 
@@ -36,6 +36,8 @@ from privet.scores.families import Families
 # c = 10^5 none pays up to n = 150,000, for k up to 32; at n = 10^6 it would have to explain 0.17
 # nats of every row, from ten rows per cell.
 MOST_CELLS = 10**5
+# Cells, with all columns beside them, that are worked out at a time.
+MOST_TOGETHER = 1 << 21
 # The prior of BDeu weighs as much as so many rows.
 SAMPLE_SIZE = 10.0
 # Sums of multiples of 1/GRID are exact where n log n is below 2^53 / GRID: for 300,000 rows.
@@ -108,6 +110,7 @@ class Counted(Families):
     def __init__(self, tables: ExactTables, terms: Terms, constant: Constant) -> None:
         self._tables, self._terms, self._constant = tables, terms, constant
         self._levels = np.array(tables.cardinalities, dtype=np.intp)
+        self._owners = np.repeat(np.arange(len(self._levels)), self._levels)  # of all levels
         super().__init__(self._of_sets)
 
     def _of_sets(self, sets: Indices) -> Floats:
@@ -147,20 +150,14 @@ class Counted(Families):
         if not given.shape[1]:
             return super().rows(ys, given, asked)
         bases = np.sort(np.column_stack((ys, given)), axis=1)
-        fits = asked & (_product(self._levels[bases])[:, None] * self._levels <= MOST_CELLS)
+        cells = _product(self._levels[bases])
+        fits = asked & (cells[:, None] * self._levels <= MOST_CELLS)
         out = np.where(asked & ~fits, -np.inf, 0.0)
-        some = np.flatnonzero(fits.any(axis=1)).tolist()
-        fans = self._tables.fans([*map(tuple, bases[some].tolist())], fits[some])
-        alike: dict[tuple[tuple[int, ...], bytes], list[int]] = {}
-        for at, row in enumerate(some):
-            shape, levels = self._around(bases[row], ys[row]), self._levels[fits[row]]
-            alike.setdefault((shape, levels.tobytes()), []).append(at)
-        for (shape, _), same in alike.items():
-            places = [some[at] for at in same]
-            stack = np.array([fans[at] for at in same]).reshape(len(same), *shape, -1)
-            found = self._beside(stack, self._levels[fits[places[0]]])
-            for row, each in zip(places, found, strict=True):
-                out[row, fits[row]] = each
+        some = np.flatnonzero(fits.any(axis=1))
+        batch = (cells[some] * len(self._owners)).cumsum() // MOST_TOGETHER
+        for same in np.split(some, np.flatnonzero(np.diff(batch)) + 1) if len(some) else ():
+            found = self._beside(ys[same], bases[same], fits[same])
+            out[same] = np.where(fits[same], found, out[same])
         return out
 
     @cached_property
@@ -174,28 +171,52 @@ class Counted(Families):
             out[x, y] = out[y, x] = self._gained(tables[..., None])
         return out
 
-    def _around(self, base: Indices, y: int) -> tuple[int, ...]:
-        """The cells of the columns before y, of y itself and of those after it."""
-        levels, at = self._levels[base].tolist(), int(np.searchsorted(base, y))
-        return prod(levels[:at]), levels[at], prod(levels[at + 1 :])
-
-    def _beside(self, fans: Integers, levels: Indices) -> Floats:
-        """What columns of these levels add to the one on the middle axis of the bases."""
-        base = fans[..., : levels[0]].sum(axis=-1)
-        rows = float(base[0].sum())
-        whole, without = (self._each(part, levels, rows) for part in (fans, fans.sum(axis=2)))
-        alone, rest = (
-            self._cells(part.reshape(len(fans), -1)) for part in (base, base.sum(axis=2))
+    def _beside(self, ys: Indices, bases: Indices, fits: Bools) -> Floats:
+        """What columns that fit add to y, which is in the base. All levels of all columns lie side
+        by side, and under each other the cells of all bases, in which y runs fastest: so one sum
+        serves whatever the shapes. What no column was asked for is empty, and adds nothing."""
+        fans = self._tables.fans([*map(tuple, bases.tolist())], fits)
+        cells, own = np.array([len(fan) for fan in fans]), self._levels[ys]
+        order = (_last(*each) for each in zip(self._shapes(bases), _places(bases, ys), strict=True))
+        whole = np.zeros((cells.sum(), len(self._owners)), dtype=np.int64)
+        whole[np.repeat(fits[:, self._owners], cells, axis=0)] = np.concatenate(
+            [fan[at].reshape(-1) for fan, at in zip(fans, order, strict=True)]
         )
-        return np.asarray(whole - without + (rest - alone)[:, None])
+        base = whole.sum(axis=1) // np.repeat(fits.sum(axis=1), cells)
+        ends = np.repeat(own, cells // own).cumsum()
+        starts = np.append(0, ends[:-1])
+        without, rest = (np.add.reduceat(part, starts, axis=0) for part in (whole, base))
+        rows = float(base[: cells[0]].sum())
+        added = self._sums(whole, cells, rows) - self._sums(without, cells // own, rows)
+        alone = self._sums(base, cells, rows) - self._sums(rest, cells // own, rows)
+        return np.asarray(added - alone[:, None])
 
-    def _each(self, fans: Integers, levels: Indices, rows: float) -> Floats:
-        """The worth of each table of some fans."""
-        flat = fans.reshape(len(fans), -1, fans.shape[-1])
-        cells = flat.shape[1] * levels.astype(np.float64)
-        terms = self._terms(flat, np.repeat(cells, levels)).sum(axis=1)
-        starts = np.cumsum(levels) - levels
-        return np.asarray(np.add.reduceat(terms, starts, axis=1) + self._constant(rows, cells))
+    def _sums(self, counts: Integers, cells: Indices, rows: float) -> Floats:
+        """The worth of tables that lie under each other, so many cells each; beside each other,
+        too, the levels of all columns."""
+        each, starts = cells.astype(np.float64), cells.cumsum() - cells
+        if counts.ndim == 1:
+            terms = self._terms(counts, np.repeat(each, cells))
+            return np.asarray(np.add.reduceat(terms, starts) + self._constant(rows, each))
+        beside = np.multiply.outer(each, self._levels)
+        terms = self._terms(counts, np.repeat(beside[:, self._owners], cells, axis=0))
+        levels = self._levels.cumsum() - self._levels
+        terms = np.add.reduceat(np.add.reduceat(terms, starts, axis=0), levels, axis=1)
+        return np.asarray(terms + self._constant(rows, beside))
+
+    def _shapes(self, sets: Indices) -> list[tuple[int, ...]]:
+        return [*map(tuple, self._levels[sets].tolist())]
+
+
+def _places(bases: Indices, ys: Indices) -> list[int]:
+    """Of each y in its base."""
+    return [int(at) for at in (bases == ys[:, None]).argmax(axis=1)]
+
+
+@lru_cache(maxsize=1 << 10)
+def _last(shape: tuple[int, ...], axis: int) -> Indices:
+    """The cells of a table in the order in which this axis runs fastest."""
+    return np.moveaxis(np.arange(prod(shape)).reshape(shape), axis, -1).reshape(-1)
 
 
 def _product(levels: NDArray[Any]) -> Floats:

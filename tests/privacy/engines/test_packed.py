@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from privet.privacy.engines import packed
+from privet.privacy.engines import bitmaps, packed
+from privet.privacy.engines.bitmaps import Bitmaps
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.packed import Packed
 from privet.privacy.engines.streamed import StreamedRows
@@ -55,6 +56,31 @@ def test_groups_count_what_is_there(
     for base in BASES:
         others = tuple(name for name in SIZES if name not in base)
         assert np.array_equal(rows.fan(base, others), side_by_side(base, weights))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 63, 64, 130])
+@pytest.mark.parametrize("old", [False, True])
+def test_maps_of_bits_count_what_is_there(
+    rows: int, old: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is left of the last word, some bases at a time, and with a NumPy that cannot count
+    bits; and only where there are few levels."""
+    if old:
+        monkeypatch.delattr(np, "bitwise_count", raising=False)
+    monkeypatch.setattr(bitmaps, "AT_ONCE", 40)
+    held = {name: codes()[name][:rows] for name in "abcdei"}
+    maps = Bitmaps(held, SIZES)
+    for base in (("a",), ("d", "c"), ("i", "e")):
+        others = tuple(name for name in "abcdei" if name not in base)
+        assert maps.serve(base, others)
+        expected = []
+        for name in others:
+            out = np.zeros([SIZES[each] for each in (*base, name)], dtype=np.int64)
+            np.add.at(out, tuple(held[each] for each in (*base, name)), 1)
+            expected.append(out.reshape(-1, SIZES[name]))
+        fan = maps.fan(base, others)
+        assert fan.dtype == np.int64 and np.array_equal(fan, np.concatenate(expected, axis=1))
+    assert not maps.serve(("a",), ("f",)) and not maps.serve(("b", "c", "d"), ("a",))
 
 
 def test_rows_that_stay_where_they_are_give_the_same_fans() -> None:
