@@ -13,15 +13,17 @@ from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privet.errors import EvidenceError, PrivetError
-from privet.methods.method import Finding
-from privet.methods.options import Settings
 from privet.privacy.queries.base import Query, Release, from_document, is_known, to_document
 from privet.schema.model import Schema
+
+if TYPE_CHECKING:
+    from privet.methods.method import Finding
+    from privet.methods.options import Settings
 
 VERSION = 1
 # Where the files of queries are, lightest first; a query is known once its file is imported.
