@@ -19,22 +19,25 @@ from tests.search.test_ges import kept, some_dag
 from tests.search.test_pc import DAGS4, any_knowledge, no_knowledge, obeys, random_dag, rng_of
 
 
-@pytest.mark.parametrize("looks", [False, True])
-def test_perfect_scores_give_the_class(looks: bool) -> None:
+@pytest.mark.parametrize("looks", [0, eager.MOST_LOOKS])
+def test_perfect_scores_give_the_class(looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eager, "MOST_LOOKS", looks)
     for seed, dag in [*enumerate(DAGS4[::3]), *enumerate(map(some_dag, range(40)))]:
         free = no_knowledge(len(dag))
-        found = ges(population(dag, seed).gains, free, eager=True, looks=looks)
+        found = ges(population(dag, seed).gains, free, eager=True)
         assert np.array_equal(found, cpdag(dag)), seed
 
 
-def test_second_looks_lead_higher_up_and_never_lower() -> None:
+def test_second_looks_lead_higher_up_and_never_lower(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dense graphs, in which a greedy search is stuck; nothing is above the best of all classes."""
     higher = 0
     for seed in range(12):
         dag = random_dag(rng_of([18, seed]), 9, 5.0)
         scores, free = sampled(dag, 3000, seed), no_knowledge(9)
-        once = scores.score(ges(scores.gains, free, eager=True))
-        found = scores.score(ges(scores.gains, free, eager=True, looks=True))
+        found = scores.score(ges(scores.gains, free, eager=True))
+        with monkeypatch.context() as patch:
+            patch.setattr(eager, "MOST_LOOKS", 0)
+            once = scores.score(ges(scores.gains, free, eager=True))
         best = scores.score(exact(scores.local, free, max_parents=8))
         assert once - 1e-6 <= found <= best + 1e-6
         higher += found > once + 1e-6
@@ -69,7 +72,7 @@ def test_a_look_that_leads_nowhere_leaves_everything_as_it_was(
     monkeypatch.setattr(Climb, "up", apart)
     for seed in range(6):
         dag = random_dag(rng_of([19, seed]), 9, 5.0)
-        ges(sampled(dag, 3000, seed).gains, no_knowledge(9), eager=True, looks=True)
+        ges(sampled(dag, 3000, seed).gains, no_knowledge(9), eager=True)
     assert min(seen) > 3
 
 
@@ -83,7 +86,7 @@ def test_there_are_only_so_many_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Climb, "around", counted)
     monkeypatch.setattr(eager, "MOST_LOOKS", 1)
     dag = random_dag(rng_of([19, 1]), 9, 5.0)
-    ges(sampled(dag, 3000, 1).gains, no_knowledge(9), eager=True, looks=True)
+    ges(sampled(dag, 3000, 1).gains, no_knowledge(9), eager=True)
     assert looks == [9]
 
 
@@ -93,5 +96,5 @@ def test_knowledge_is_honoured() -> None:
         names = [f"c{i}" for i in range(len(dag))]
         knowledge = any_knowledge(names, rng)
         known = Constraints.of(names, knowledge)
-        found = ges(sampled(dag, 500, seed).gains, known, eager=True, looks=True)
+        found = ges(sampled(dag, 500, seed).gains, known, eager=True)
         assert obeys(found, names, knowledge), (dag.astype(int), knowledge)

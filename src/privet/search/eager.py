@@ -26,16 +26,13 @@ Look = tuple[int, ...]
 MOST_LOOKS = 6
 
 
-def eagerly(
-    state: State, weights: Weights, operators: tuple[Insert, Delete, Turn], looks: bool
-) -> State:
-    """A class that no step improves; with ``looks``, nor a step after an edge is taken away."""
+def eagerly(state: State, weights: Weights, operators: tuple[Insert, Delete, Turn]) -> State:
+    """A class that no step improves, nor any way on after an edge of a triangle is taken away."""
     climb = Climb(weights, operators)
     state, _ = climb.up(state)
     tried: set[Look] = set()
-    higher: State | None = state if looks else None
-    while higher is not None:
-        state, higher = higher, _higher(climb, higher, tried)
+    while (higher := _higher(climb, state, tried)) is not None:
+        state = higher
     return state
 
 

@@ -14,7 +14,6 @@ a round, and there are a few rounds at most.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
@@ -44,7 +43,6 @@ def ges(
     start: Bools | None = None,
     detours: Bools | None = None,
     eager: bool = False,
-    looks: bool = False,
 ) -> Bools:
     """The CPDAG, closed under knowledge, that no single step improves.
 
@@ -63,9 +61,8 @@ def ges(
     triple: i and j are admitted while i - k - j are joined. Without this the search would be
     stuck where an arrow at k is wrong [Nandy, Hauser, Maathuis 2018: ARGES].
 
-    ``eager``, for gains that are the differences of one score: whatever can be deleted or turned
-    is, before anything is inserted; with ``looks``, edges in the way get a second one
-    (``eager.py``).
+    ``eager``, for gains that are the differences of one score: the search may go back
+    (``eager.py``), which takes longer.
     """
     size = len(constraints.allowed)
     first = constraints.required & constraints.allowed if start is None else start
@@ -74,7 +71,7 @@ def ges(
     most = size if max_parents is None else max_parents
     limits = [bits_of(row) for row in among]
     operators = Insert(None if candidates is None else limits), Delete(), Turn()
-    climb = partial(eagerly, looks=looks) if eager else _rounds
+    climb = eagerly if eager else _rounds
     state = climb(State.of(cpdag(first)), Weights(Bounds.of(constraints), known, most), operators)
     found = closed(state.matrix, constraints)
     assert found is not None, "every state has a DAG that honours knowledge"

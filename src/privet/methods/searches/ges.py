@@ -21,7 +21,7 @@ from privet.search.ges import ges
 
 
 def _find(
-    looks: bool, basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Generator
+    first: bool, basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Generator
 ) -> Graph:
     gains, constraints = basis.climbing(schema, settings.order)
     found = ges(
@@ -31,9 +31,8 @@ def _find(
         max_parents=settings.max_parents,
         detours=constraints.possible if basis.noisy and basis.near is not None else None,
         # Found on random networks: of numbers, a third to two thirds of the wrong edges are gone;
-        # of tables, nothing becomes better.
-        eager=basis.moments is not None and not basis.noisy,
-        looks=looks,
+        # of tables, nothing becomes better. Replicas tell how sure edges are without that.
+        eager=first and basis.moments is not None and not basis.noisy,
     )
     if basis.rows is not None:
         basis.rows.settle()
