@@ -18,7 +18,7 @@ its cells are added up, and equal gains are equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, cached_property, lru_cache
 from math import log, prod
 from typing import Any
@@ -156,9 +156,20 @@ class Counted(Families):
         some = np.flatnonzero(fits.any(axis=1))
         batch = (cells[some] * len(self._owners)).cumsum() // MOST_TOGETHER
         for same in np.split(some, np.flatnonzero(np.diff(batch)) + 1) if len(some) else ():
-            found = self._beside(ys[same], bases[same], fits[same])
-            out[same] = np.where(fits[same], found, out[same])
+            for part in self._portions(cells[same], fits[same]):
+                found = self._beside(ys[same], bases[same], part)
+                out[same] = np.where(part, found, out[same])
         return out
+
+    def _portions(self, cells: Floats, fits: Bools) -> Iterator[Bools]:
+        """All columns at once; of one large base, some at a time, so that memory stays bounded."""
+        if len(cells) > 1 or cells[0] * len(self._owners) <= MOST_TOGETHER:
+            yield fits
+            return
+        levels = np.where(fits[0], self._levels, 0).cumsum()
+        batch = levels // max(1, MOST_TOGETHER // int(cells[0]))
+        for each in np.unique(batch[fits[0]]).tolist():
+            yield fits & (batch == each)
 
     @cached_property
     def _of_pairs(self) -> Floats | None:
@@ -175,11 +186,14 @@ class Counted(Families):
         """What columns that fit add to y, which is in the base. All levels of all columns lie side
         by side, and under each other the cells of all bases, in which y runs fastest: so one sum
         serves whatever the shapes. What no column was asked for is empty, and adds nothing."""
-        fans = self._tables.fans([*map(tuple, bases.tolist())], fits)
+        fans, every = self._tables.fans([*map(tuple, bases.tolist())], fits), fits.shape[1]
+        columns = np.flatnonzero(fits.any(axis=0))
+        fits, levels = fits[:, columns], self._levels[columns]
+        owners = np.repeat(np.arange(len(columns)), levels)
         cells, own = np.array([len(fan) for fan in fans]), self._levels[ys]
         order = (_last(*each) for each in zip(self._shapes(bases), _places(bases, ys), strict=True))
-        whole = np.zeros((cells.sum(), len(self._owners)), dtype=np.int64)
-        whole[np.repeat(fits[:, self._owners], cells, axis=0)] = np.concatenate(
+        whole = np.zeros((cells.sum(), len(owners)), dtype=np.int64)
+        whole[np.repeat(fits[:, owners], cells, axis=0)] = np.concatenate(
             [fan[at].reshape(-1) for fan, at in zip(fans, order, strict=True)]
         )
         base = whole.sum(axis=1) // np.repeat(fits.sum(axis=1), cells)
@@ -187,21 +201,22 @@ class Counted(Families):
         starts = np.append(0, ends[:-1])
         without, rest = (np.add.reduceat(part, starts, axis=0) for part in (whole, base))
         rows = float(base[: cells[0]].sum())
-        added = self._sums(whole, cells, rows) - self._sums(without, cells // own, rows)
-        alone = self._sums(base, cells, rows) - self._sums(rest, cells // own, rows)
-        return np.asarray(added - alone[:, None])
+        one = np.ones(1, dtype=np.intp)
+        with_y = self._sums(whole, cells, levels, rows)
+        added = with_y - self._sums(without, cells // own, levels, rows)
+        alone = self._sums(base[:, None], cells, one, rows)
+        alone -= self._sums(rest[:, None], cells // own, one, rows)
+        out = np.zeros((len(ys), every))
+        out[:, columns] = added - alone
+        return out
 
-    def _sums(self, counts: Integers, cells: Indices, rows: float) -> Floats:
-        """The worth of tables that lie under each other, so many cells each; beside each other,
-        too, the levels of all columns."""
-        each, starts = cells.astype(np.float64), cells.cumsum() - cells
-        if counts.ndim == 1:
-            terms = self._terms(counts, np.repeat(each, cells))
-            return np.asarray(np.add.reduceat(terms, starts) + self._constant(rows, each))
-        beside = np.multiply.outer(each, self._levels)
-        terms = self._terms(counts, np.repeat(beside[:, self._owners], cells, axis=0))
-        levels = self._levels.cumsum() - self._levels
-        terms = np.add.reduceat(np.add.reduceat(terms, starts, axis=0), levels, axis=1)
+    def _sums(self, counts: Integers, cells: Indices, levels: Indices, rows: float) -> Floats:
+        """The worth of tables: so many cells lie under each other in each, and beside each other
+        the levels of some columns."""
+        beside = np.multiply.outer(cells.astype(np.float64), levels)
+        each = np.repeat(np.repeat(beside, levels, axis=1), cells, axis=0)
+        below = np.add.reduceat(self._terms(counts, each), cells.cumsum() - cells, axis=0)
+        terms = np.add.reduceat(below, levels.cumsum() - levels, axis=1)
         return np.asarray(terms + self._constant(rows, beside))
 
     def _shapes(self, sets: Indices) -> list[tuple[int, ...]]:
