@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from dataclasses import replace
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from privet.privacy.engines.bitmaps import Bitmaps
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.packed import Packed
 from privet.privacy.engines.streamed import StreamedRows
+from privet.privacy.queries.tables import Components
 from privet.schema.column import Column
 from privet.schema.model import Schema
 
@@ -108,3 +110,18 @@ def test_rows_that_stay_where_they_are_give_the_same_fans() -> None:
     memory = MemoryRows(schema, lambda: held, dict).fans(asked)
     for one, other in zip(memory, StreamedRows(schema, Parts()).fans(asked), strict=True):
         assert np.array_equal(one, other)
+
+
+def test_pairs_that_are_measured_as_fans_are_those_of_single_tables() -> None:
+    """A table that may have more than 2^31 rows is measured pair by pair, in numbers of any size."""
+    columns = tuple(
+        Column(name=name, kind="ordinal" if name in "ce" else "categorical", levels=levels)
+        for name, levels in ((n, tuple(map(str, range(SIZES[n])))) for n in "abcdehi")
+    )
+    schema, held = Schema(name="s", columns=columns), codes()
+    query = Components(tuple(combinations(schema.names, 2)))
+    large = replace(schema, most_rows=1 << 33)
+    found, plain = (
+        query.evaluate(MemoryRows(each, lambda: held, dict), each) for each in (schema, large)
+    )
+    assert query._fans() and np.array_equal(found, plain)
