@@ -113,7 +113,7 @@ def test_rows_that_stay_where_they_are_give_the_same_fans() -> None:
 
 
 def test_pairs_that_are_measured_as_fans_are_those_of_single_tables() -> None:
-    """A table that may have more than 2^31 rows is measured pair by pair, in numbers of any size."""
+    """A table that may have more than 2^31 rows is measured pair by pair, in larger numbers."""
     columns = tuple(
         Column(name=name, kind="ordinal" if name in "ce" else "categorical", levels=levels)
         for name, levels in ((n, tuple(map(str, range(SIZES[n])))) for n in "abcdehi")
