@@ -10,7 +10,6 @@ import numpy as np
 from privet.api.discover import measure, search
 from privet.graph.graph import Graph
 from privet.methods.options import Settings
-from privet.privacy.ledger.book import Ledger
 
 OPEN: dict[str, Any] = {"private": False, "epsilon": None, "delta": 1e-6}
 ENOUGH, MOST = 1.0, 5  # seconds and calls after which a short job is not repeated
@@ -21,7 +20,7 @@ def ours(data: Any, schema: Any, method: str) -> tuple[float, Any]:
     settings, took = Settings(replicas=0), list[float]()
     while len(took) < MOST + 1 and sum(took) < ENOUGH:
         start = time.process_time()
-        saved = measure(data, schema, settings, method=method, ledger=Ledger(":memory:"), **OPEN)
+        saved = measure(data, schema, settings, method=method, **OPEN)
         found = search(saved, settings, method=method)
         took.append(time.process_time() - start)
     return float(np.median(took[1:] or took)), _matrix(found.graph)

@@ -6,7 +6,7 @@ What a package registry has is installed into a folder of its own; bnlearn and p
 and they are there. Every call is timed in a process of its own, in CPU seconds of one thread,
 without imports; Privet's is the whole call, without confidence, which others do not give. A peer
 that is slower than the limit on the first data set is not asked again. F1 is the mean over the
-data sets, and the ratio is the fastest peer's seconds by Privet's.
+data sets with its standard error, and the ratio is the fastest peer's seconds by Privet's.
 """
 
 from __future__ import annotations
@@ -70,9 +70,15 @@ class Outcome:
     def cell(self, limit: float) -> str:
         if not self.seconds:
             return "failed" if self.failed else f"over {limit:.0f}"
-        skeleton, directed = np.mean(self.scores, axis=0)
-        arrows = "" if np.isnan(directed) else f" / {directed:.3f}"
-        return f"{np.median(self.seconds):.3g} ({skeleton:.3f}{arrows})"
+        scores = np.array(self.scores)
+        means, sets = scores.mean(axis=0), len(scores)
+        errors = scores.std(axis=0, ddof=1) / sets**0.5 if sets > 1 else np.full(2, nan)
+        both = [_beside(*each) for each in zip(means, errors, strict=True) if not np.isnan(each[0])]
+        return f"{np.median(self.seconds):.3g} ({' / '.join(both)})"
+
+
+def _beside(mean: float, error: float) -> str:
+    return f"{mean:.3f}" if np.isnan(error) else f"{mean:.3f} ± {error:.3f}"
 
 
 # --- the jobs --------------------------------------------------------------------------------
@@ -125,6 +131,7 @@ def jobs() -> list[Job]:
     for name in ("asia", "sachs", "child", "alarm", "insurance", "hailfinder"):
         tables, few = from_network(name, 100_000), from_network(name, 10_000)
         out.append(Job("PC, tables of 100,000 rows", name, "pc", (*PC, "bnlearn PC"), tables))
+        out.append(Job("PC, tables of 10,000 rows", name, "pc", (*PC, "bnlearn PC"), few))
         out.append(Job("GES, tables of 10,000 rows", name, "ges", (*GES, "bnlearn hc"), few))
     for columns, levels in ((76, (2, 2)), (70, (2, 4))):
         on, tables = f"{columns} columns, random", from_random(columns, levels, 10_000)

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ import pytest
 from privet.cli.main import main
 from privet.errors import MethodError
 from privet.methods import catalogue, searches
+from privet.schema.column import Column
+from privet.schema.model import Schema
 from tests.docs.test_docs import methods_table
 from tests.golden import cases
 from tests.helpers.garden import SCHEMA, rows
@@ -131,3 +134,24 @@ def test_it_runs_on_every_source(method: str, tmp_path: Path) -> None:
     (edge,) = [edge for edge in graph["edges"] if {edge["from"], edge["to"]} == sure]
     assert edge["mark"] == "---" and edge["confidence"] > 0.9
     assert json.loads((out / "certificate.json").read_text())["method"] == method
+
+
+@pytest.mark.parametrize(
+    ("columns", "numeric", "private", "expected"),
+    [
+        (3, True, False, "ges"),
+        (100, True, False, "ges"),
+        (101, True, False, "pc"),
+        (3, False, False, "pc"),
+        (3, True, True, "moment-pc"),
+        (3, False, True, "interaction-pc"),
+    ],
+)
+def test_what_auto_takes(columns: int, numeric: bool, private: bool, expected: str) -> None:
+    """GES where it is better than PC: on exact numbers, if there are not too many."""
+    kinds: dict[str, Any] = {"kind": "numeric", "bounds": (0.0, 1.0)}
+    if not numeric:
+        kinds = {"kind": "categorical", "levels": ("a", "b")}
+    made = tuple(Column(name=f"c{i}", **kinds) for i in range(columns))
+    schema = Schema(name="s", columns=made)
+    assert catalogue.auto(schema, 1e-6, private).name == expected

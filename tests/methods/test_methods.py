@@ -24,7 +24,9 @@ from privet.graph.knowledge import Knowledge
 from privet.methods import catalogue
 from privet.methods.listener import Listener
 from privet.methods.options import make_settings
+from privet.methods.search import run
 from privet.methods.searches.causal_order import CausalOrder
+from privet.methods.sources import exact
 from privet.networks import load as load_network
 from privet.networks import random_linear_gaussian
 from privet.privacy.ledger.book import Ledger
@@ -375,6 +377,30 @@ def test_what_scores_alone_have_left_out_is_not_tested() -> None:
     both = privet.discover(table, schema, private=False, method=("ges", "pc"))
     alone = privet.discover(table, schema, private=False, method="pc")
     assert (both.graph, both.others[0].graph) == (ges.graph, alone.graph)
+
+
+@pytest.mark.parametrize("name", ["ges", "mmhc", "exact", "mcmc", "pc"])
+def test_what_was_found_while_measuring_is_what_a_search_of_the_evidence_finds(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search that is played to hear which tables it asks for is not played twice; other settings
+    are searched with, and what is kept is no part of the result."""
+    schema, table = words()
+    runs: list[object] = []
+    for place in (exact, catalogue):
+        monkeypatch.setattr(place, "run", lambda *args: runs.append(args) or run(*args))
+    found = privet.discover(table, schema, private=False, method=name, max_order=3)
+    assert len(runs) == 1 and found.evidence.played == ()
+    again = privet.discover(evidence=found.evidence, method=name, max_order=3)
+    assert len(runs) == 2
+    for one in ("graph", "tests", "notes", "confidence"):
+        assert getattr(again, one) == getattr(found, one)
+    settings = make_settings(max_order=3)
+    saved = measure(table, schema, settings, epsilon=None, delta=0.0, method=name, private=False)
+    search(saved, settings, method=name)
+    assert len(runs) == 3 and [one.method for one in saved.played] == [name]
+    search(saved, make_settings(max_order=3, seed=1), method=name)
+    assert len(runs) == 4
 
 
 def test_noisy_tables_are_not_taken_for_exact_ones() -> None:

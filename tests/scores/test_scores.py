@@ -29,6 +29,7 @@ from privet.results import saved as evidence_file
 from privet.results.saved import Saved
 from privet.schema.column import Column
 from privet.schema.model import Adjacency, Schema
+from privet.scores import tables as score_tables
 from privet.scores.families import Families
 from privet.scores.gaussian import bge, gaussian_aic, gaussian_bic
 from privet.scores.noisy_tables import NoisyTables
@@ -305,6 +306,18 @@ def test_rows_hold_the_gains_and_batches_do_not_matter(name: str) -> None:
             assert np.isclose(rows[at, x], gain, rtol=1e-9, atol=1e-9)
         alone = [score.rows(ys[[i]], given[[i]], flags[[i]])[0] for i in range(len(ys))]
         assert (np.array(alone)[flags] == rows[flags]).all()
+
+
+@pytest.mark.parametrize("name", ["bic", "aic", "bdeu"])
+def test_some_columns_at_a_time_add_what_all_do(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ys, given = np.array([0, 1, 3]), indices((2,), (3,), (1,))
+    flags = np.array(
+        [[False, True, False, True], [True, False, True, False], [True, False, True, False]]
+    )
+    rows = all_scores()[name].rows(ys, given, flags)
+    for most in (1, 10, 30, 100):
+        monkeypatch.setattr(score_tables, "MOST_TOGETHER", most)
+        assert (all_scores()[name].rows(ys, given, flags) == rows).all()
 
 
 def test_batches_answer_as_single_questions_do() -> None:

@@ -27,6 +27,7 @@ from privet.api.evidence import (
     check_searchable,
     hold_evidence,
     open_evidence,
+    played,
     same_table,
     saved_run,
     saved_without_privacy,
@@ -54,7 +55,7 @@ from privet.results.certificate import Certificate
 from privet.results.discovery import Discovery
 from privet.results.local_promise import of_reports
 from privet.results.no_promise import Claim
-from privet.results.saved import Saved, to_json
+from privet.results.saved import Played, Saved, to_json
 from privet.results.words import words
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
@@ -202,12 +203,20 @@ def _measure_as_published(
 def _measure_exactly(request: Request) -> Saved:
     """What each method asks for, without noise; what two ask for is kept once."""
     curator = without_privacy(request.data, request.schema)
-    parts = {each.measure: each.measure(curator, request.settings) for each in request.methods}
+    parts: dict[object, tuple[Release, ...]] = {}
+    known = []
+    for each in request.methods:
+        if each.play is None:
+            parts[each.measure] = each.measure(curator, request.settings)
+            continue
+        parts[each.play], found = each.play(curator, request.settings)
+        if found is not None:
+            known.append(Played(method=each.name, settings=request.settings, finding=found))
     every = (release for part in parts.values() for release in part)
     releases = tuple({release.query: release for release in every}.values())
     more = _ask_pairs(request, curator, releases) if request.share else ()
     saved = saved_without_privacy(request.schema, request.methods[0].name, releases + more)
-    return replace(saved, releases=releases + _about_pairs(more))
+    return replace(saved, releases=releases + _about_pairs(more), played=tuple(known))
 
 
 def _measure_privately(request: Request, session: Session) -> Saved:
@@ -316,7 +325,7 @@ def _search_one(
     facts: Mapping[str, Any],
 ) -> Discovery:
     searched = tuple(release for release in saved.releases if pair_of(release) is None)
-    found = chosen.search(saved.schema, searched, settings)
+    found = played(saved, chosen, settings) or chosen.search(saved.schema, searched, settings)
     graph, notes = found.graph, found.notes
     used = settings if found.order is None else replace(settings, max_order=found.order)
     if graph.kind == "cpdag" and len(searched) < len(saved.releases):
@@ -330,7 +339,7 @@ def _search_one(
             chosen.options(used, len(saved.schema.columns)),
             **facts,
         ),
-        evidence=saved,
+        evidence=replace(saved, played=()) if saved.played else saved,
         method=chosen.name,
         tests=found.tests,
         notes=notes,

@@ -14,7 +14,7 @@ from privet.api.methods import sharing
 from privet.errors import NOTE, EvidenceError, MethodError, expect
 from privet.graph.knowledge import Knowledge
 from privet.methods import catalogue
-from privet.methods.method import Method
+from privet.methods.method import Finding, Method
 from privet.methods.options import Settings
 from privet.pairs.way import all_ways
 from privet.results import certificate as certificates
@@ -63,8 +63,14 @@ def open_evidence(evidence: Saved | str | Path, schema: Schema | str | Path | No
                 "and asked nothing about that, so other knowledge would need other answers; leave "
                 "the schema away, or run the method on the data with this one"
             )
-        saved = replace(saved, schema=known)
+        saved = replace(saved, schema=known, played=())
     return saved
+
+
+def played(saved: Saved, chosen: Method, settings: Settings) -> Finding | None:
+    """What this method has found with these settings, if it was played to measure the evidence."""
+    asked = chosen.name, settings
+    return next((p.finding for p in saved.played if (p.method, p.settings) == asked), None)
 
 
 def same_table(old: Schema, new: Schema) -> Schema:

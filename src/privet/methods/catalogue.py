@@ -22,6 +22,9 @@ from privet.privacy.queries.base import Release
 from privet.schema.column import did_you_mean
 from privet.schema.model import Schema
 
+# Columns of exact moments up to which GES finds better graphs than PC (``docs/benchmarks.md``).
+MOST_FOR_GES = 100
+
 
 def available() -> tuple[Method, ...]:
     """All methods, in order of their names."""
@@ -68,6 +71,7 @@ def product(source: Source, search: Search) -> Method:
         evidence=source.evidence,
         check=partial(_check, source, search),
         measure=source.measure_for(search),
+        play=source.play_for(search),
         search=partial(_search, source, search),
         delta=source.delta,
         alpha=source.alpha,
@@ -112,7 +116,8 @@ def on_evidence(kind: str) -> list[str]:
 
 
 def auto(schema: Schema, delta: float, private: bool) -> Method:
-    """Moments if every column is numeric and Gaussian noise may be used, else tables."""
+    """Moments if every column is numeric and Gaussian noise may be used, else tables. PC is best on
+    noisy evidence and on tables; on exact moments GES is, unless there are very many columns."""
     if not private:
-        return get("pc")
+        return get("ges" if schema.has_moments and len(schema.columns) <= MOST_FOR_GES else "pc")
     return get("moment-pc" if schema.has_moments and delta > 0 else "interaction-pc")

@@ -35,6 +35,10 @@ class Finding:
     order: int | None = None
 
 
+# What the rows were asked for, and what was found meanwhile, if the search was played.
+Play = Callable[[Curator, Settings], tuple[tuple[Release, ...], Finding | None]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Published:
     """A method as its paper has it, to compare with. It promises nothing: ``why`` says what is
@@ -60,7 +64,9 @@ def no_delta(_schema: Schema, _epsilon: Number) -> float:
 class Method:
     """``delta`` is the best one for it, of which a run that names none gets the promise;
     ``accounting`` the one that serves it best: zCDP, if selections, sieves and Laplace noise take
-    more than about a quarter of its budget."""
+    more than about a quarter of its budget. ``play`` measures without privacy for a search that
+    has to be played to hear what it asks for, and gives what it has found too, so that nobody need
+    search again."""
 
     name: str
     summary: str
@@ -72,6 +78,7 @@ class Method:
     check: Callable[[Schema, Settings], None]
     measure: Callable[[Curator, Settings], tuple[Release, ...]]
     search: Callable[[Schema, tuple[Release, ...], Settings], Finding]
+    play: Play | None = None
     graph: str = "cpdag"
     uses: frozenset[str] = frozenset()
     alpha: Callable[[int], float] = default_level

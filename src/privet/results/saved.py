@@ -8,12 +8,12 @@ several sites has the documents that they have sent in the place of releases.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,21 +21,36 @@ from privet.errors import EvidenceError, PrivetError
 from privet.privacy.queries.base import Query, Release, from_document, is_known, to_document
 from privet.schema.model import Schema
 
+if TYPE_CHECKING:
+    from privet.methods.method import Finding
+    from privet.methods.options import Settings
+
 VERSION = 1
 # Where the files of queries are, lightest first; a query is known once its file is imported.
 ROOMS = ("privet.privacy.queries", "privet.local.collector", "privet.pairs", "privet.methods")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """What a method has found with these settings while it measured."""
+
+    method: str
+    settings: Settings
+    finding: Finding
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Saved:
     """Releases, the schema they speak of, and the certificate of the run that paid for them.
 
-    Of several sites, ``sites`` are what each has sent, and the releases those of all of them."""
+    Of several sites, ``sites`` are what each has sent, and the releases those of all of them.
+    ``played`` is what was found while they were measured; no file has it."""
 
     schema: Schema
     releases: tuple[Release, ...]
     certificate: dict[str, Any]
     sites: tuple[Saved, ...] = ()
+    played: tuple[Played, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
         return f"Saved: {len(self.releases)} releases about {self.schema.name!r}"

@@ -18,8 +18,8 @@ its cells are added up, and equal gains are equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, cached_property
+from collections.abc import Callable, Iterator
+from functools import cache, cached_property, lru_cache
 from math import log, prod
 from typing import Any
 
@@ -36,6 +36,8 @@ from privet.scores.families import Families
 # c = 10^5 none pays up to n = 150,000, for k up to 32; at n = 10^6 it would have to explain 0.17
 # nats of every row, from ten rows per cell.
 MOST_CELLS = 10**5
+# Cells, with all columns beside them, that are worked out at a time.
+MOST_TOGETHER = 1 << 21
 # The prior of BDeu weighs as much as so many rows.
 SAMPLE_SIZE = 10.0
 # Sums of multiples of 1/GRID are exact where n log n is below 2^53 / GRID: for 300,000 rows.
@@ -108,6 +110,7 @@ class Counted(Families):
     def __init__(self, tables: ExactTables, terms: Terms, constant: Constant) -> None:
         self._tables, self._terms, self._constant = tables, terms, constant
         self._levels = np.array(tables.cardinalities, dtype=np.intp)
+        self._owners = np.repeat(np.arange(len(self._levels)), self._levels)  # of all levels
         super().__init__(self._of_sets)
 
     def _of_sets(self, sets: Indices) -> Floats:
@@ -147,21 +150,26 @@ class Counted(Families):
         if not given.shape[1]:
             return super().rows(ys, given, asked)
         bases = np.sort(np.column_stack((ys, given)), axis=1)
-        fits = asked & (_product(self._levels[bases])[:, None] * self._levels <= MOST_CELLS)
+        cells = _product(self._levels[bases])
+        fits = asked & (cells[:, None] * self._levels <= MOST_CELLS)
         out = np.where(asked & ~fits, -np.inf, 0.0)
-        some = np.flatnonzero(fits.any(axis=1)).tolist()
-        fans = self._tables.fans([*map(tuple, bases[some].tolist())], fits[some])
-        alike: dict[tuple[tuple[int, ...], bytes], list[int]] = {}
-        for at, row in enumerate(some):
-            shape, levels = self._around(bases[row], ys[row]), self._levels[fits[row]]
-            alike.setdefault((shape, levels.tobytes()), []).append(at)
-        for (shape, _), same in alike.items():
-            places = [some[at] for at in same]
-            stack = np.array([fans[at] for at in same]).reshape(len(same), *shape, -1)
-            found = self._beside(stack, self._levels[fits[places[0]]])
-            for row, each in zip(places, found, strict=True):
-                out[row, fits[row]] = each
+        some = np.flatnonzero(fits.any(axis=1))
+        batch = (cells[some] * len(self._owners)).cumsum() // MOST_TOGETHER
+        for same in np.split(some, np.flatnonzero(np.diff(batch)) + 1) if len(some) else ():
+            for part in self._portions(cells[same], fits[same]):
+                found = self._beside(ys[same], bases[same], part)
+                out[same] = np.where(part, found, out[same])
         return out
+
+    def _portions(self, cells: Floats, fits: Bools) -> Iterator[Bools]:
+        """All columns at once; of one large base, some at a time, so that memory stays bounded."""
+        if len(cells) > 1 or cells[0] * len(self._owners) <= MOST_TOGETHER:
+            yield fits
+            return
+        levels = np.where(fits[0], self._levels, 0).cumsum()
+        batch = levels // max(1, MOST_TOGETHER // int(cells[0]))
+        for each in np.unique(batch[fits[0]]).tolist():
+            yield fits & (batch == each)
 
     @cached_property
     def _of_pairs(self) -> Floats | None:
@@ -174,28 +182,56 @@ class Counted(Families):
             out[x, y] = out[y, x] = self._gained(tables[..., None])
         return out
 
-    def _around(self, base: Indices, y: int) -> tuple[int, ...]:
-        """The cells of the columns before y, of y itself and of those after it."""
-        levels, at = self._levels[base].tolist(), int(np.searchsorted(base, y))
-        return prod(levels[:at]), levels[at], prod(levels[at + 1 :])
-
-    def _beside(self, fans: Integers, levels: Indices) -> Floats:
-        """What columns of these levels add to the one on the middle axis of the bases."""
-        base = fans[..., : levels[0]].sum(axis=-1)
-        rows = float(base[0].sum())
-        whole, without = (self._each(part, levels, rows) for part in (fans, fans.sum(axis=2)))
-        alone, rest = (
-            self._cells(part.reshape(len(fans), -1)) for part in (base, base.sum(axis=2))
+    def _beside(self, ys: Indices, bases: Indices, fits: Bools) -> Floats:
+        """What columns that fit add to y, which is in the base. All levels of all columns lie side
+        by side, and under each other the cells of all bases, in which y runs fastest: so one sum
+        serves whatever the shapes. What no column was asked for is empty, and adds nothing."""
+        fans, every = self._tables.fans([*map(tuple, bases.tolist())], fits), fits.shape[1]
+        columns = np.flatnonzero(fits.any(axis=0))
+        fits, levels = fits[:, columns], self._levels[columns]
+        owners = np.repeat(np.arange(len(columns)), levels)
+        cells, own = np.array([len(fan) for fan in fans]), self._levels[ys]
+        order = (_last(*each) for each in zip(self._shapes(bases), _places(bases, ys), strict=True))
+        whole = np.zeros((cells.sum(), len(owners)), dtype=np.int64)
+        whole[np.repeat(fits[:, owners], cells, axis=0)] = np.concatenate(
+            [fan[at].reshape(-1) for fan, at in zip(fans, order, strict=True)]
         )
-        return np.asarray(whole - without + (rest - alone)[:, None])
+        base = whole.sum(axis=1) // np.repeat(fits.sum(axis=1), cells)
+        ends = np.repeat(own, cells // own).cumsum()
+        starts = np.append(0, ends[:-1])
+        without, rest = (np.add.reduceat(part, starts, axis=0) for part in (whole, base))
+        rows = float(base[: cells[0]].sum())
+        one = np.ones(1, dtype=np.intp)
+        with_y = self._sums(whole, cells, levels, rows)
+        added = with_y - self._sums(without, cells // own, levels, rows)
+        alone = self._sums(base[:, None], cells, one, rows)
+        alone -= self._sums(rest[:, None], cells // own, one, rows)
+        out = np.zeros((len(ys), every))
+        out[:, columns] = added - alone
+        return out
 
-    def _each(self, fans: Integers, levels: Indices, rows: float) -> Floats:
-        """The worth of each table of some fans."""
-        flat = fans.reshape(len(fans), -1, fans.shape[-1])
-        cells = flat.shape[1] * levels.astype(np.float64)
-        terms = self._terms(flat, np.repeat(cells, levels)).sum(axis=1)
-        starts = np.cumsum(levels) - levels
-        return np.asarray(np.add.reduceat(terms, starts, axis=1) + self._constant(rows, cells))
+    def _sums(self, counts: Integers, cells: Indices, levels: Indices, rows: float) -> Floats:
+        """The worth of tables: so many cells lie under each other in each, and beside each other
+        the levels of some columns."""
+        beside = np.multiply.outer(cells.astype(np.float64), levels)
+        each = np.repeat(np.repeat(beside, levels, axis=1), cells, axis=0)
+        below = np.add.reduceat(self._terms(counts, each), cells.cumsum() - cells, axis=0)
+        terms = np.add.reduceat(below, levels.cumsum() - levels, axis=1)
+        return np.asarray(terms + self._constant(rows, beside))
+
+    def _shapes(self, sets: Indices) -> list[tuple[int, ...]]:
+        return [*map(tuple, self._levels[sets].tolist())]
+
+
+def _places(bases: Indices, ys: Indices) -> list[int]:
+    """Of each y in its base."""
+    return [int(at) for at in (bases == ys[:, None]).argmax(axis=1)]
+
+
+@lru_cache(maxsize=1 << 10)
+def _last(shape: tuple[int, ...], axis: int) -> Indices:
+    """The cells of a table in the order in which this axis runs fastest."""
+    return np.moveaxis(np.arange(prod(shape)).reshape(shape), axis, -1).reshape(-1)
 
 
 def _product(levels: NDArray[Any]) -> Floats:

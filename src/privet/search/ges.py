@@ -3,6 +3,9 @@
 Chickering (2002), with the turning phase of Hauser and Bühlmann (2012). The steps are those of
 ``classes.py``.
 
+Insertions, deletions and turns follow each other in rounds, unless the search may go back
+(``eager.py``).
+
 Gains from noisy evidence need not be differences of any one score. The search ends all the
 same: inserting adds an edge each time, deleting takes one away, turning turns each arrow once
 a round, and there are a few rounds at most.
@@ -19,6 +22,7 @@ from privet.graph.bits import bits_of
 from privet.graph.meek import cpdag
 from privet.search.classes import Bounds, Delete, Insert, Operator, Turn
 from privet.search.constraints import Constraints
+from privet.search.eager import eagerly
 from privet.search.hill_climb import Remembered, closed
 from privet.search.options import Options, Weights, differing
 from privet.search.protocols import GainRows, Gains
@@ -38,6 +42,7 @@ def ges(
     candidates: Bools | None = None,
     start: Bools | None = None,
     detours: Bools | None = None,
+    eager: bool = False,
 ) -> Bools:
     """The CPDAG, closed under knowledge, that no single step improves.
 
@@ -55,6 +60,9 @@ def ges(
     ``candidates`` (symmetric) are the only pairs to be joined, but for those that shield a
     triple: i and j are admitted while i - k - j are joined. Without this the search would be
     stuck where an arrow at k is wrong [Nandy, Hauser, Maathuis 2018: ARGES].
+
+    ``eager``, for gains that are the differences of one score: the search may go back
+    (``eager.py``), which takes longer.
     """
     size = len(constraints.allowed)
     first = constraints.required & constraints.allowed if start is None else start
@@ -63,12 +71,13 @@ def ges(
     most = size if max_parents is None else max_parents
     limits = [bits_of(row) for row in among]
     operators = Insert(None if candidates is None else limits), Delete(), Turn()
-    state = _rounds(State.of(cpdag(first)), Weights(Bounds.of(constraints), known, most), operators)
+    climb = eagerly if eager else _rounds
+    state = climb(State.of(cpdag(first)), Weights(Bounds.of(constraints), known, most), operators)
     found = closed(state.matrix, constraints)
     assert found is not None, "every state has a DAG that honours knowledge"
     if (unbound := _unbound(constraints, detours)) is not None:
         weights = Weights(Bounds.of(unbound), known, most)
-        detour = _rounds(state, weights, (Insert(limits), Delete(), Turn()))
+        detour = climb(state, weights, (Insert(limits), Delete(), Turn()))
         better = closed(detour.matrix, constraints)
         return found if better is None else better
     return found
@@ -93,7 +102,8 @@ def _rounds(state: State, weights: Weights, operators: Sequence[Operator]) -> St
         seen.add(key)
         for mine in kinds:
             mine.begin()
-            while (new := mine.best(state)) is not None:
+            while (step := mine.best(state)) is not None:
+                _, new = step
                 changed = differing(state, new)
                 for each in kinds:
                     each.hear(state, new, changed)

@@ -82,17 +82,19 @@ class Options:
     has an old stamp, is dropped. Steps that are barred are set aside until that may have changed.
     """
 
-    def __init__(self, weights: Weights, operator: Operator) -> None:
-        self.weights, self.operator = weights, operator
+    def __init__(self, weights: Weights, operator: Operator, once: bool = True) -> None:
+        """``once``: an arrow is turned once a round."""
+        self.weights, self.operator, self.once = weights, operator, once
         size = len(weights.bounds.possible)
         self.stale, self.touched = (1 << size) - 1, 0
         self.stamps = [0] * size
         self.heap: list[tuple[Option, int, Iterator[Option]]] = []
         self.barred: dict[int, list[tuple[Option, int]]] = {}
         self.turned: dict[int, int] = {}
+        self.apart = 0  # two columns, as bits, between which there is no step
 
     def begin(self) -> None:
-        """A round turns each arrow once."""
+        """A round begins."""
         for y in self.turned:
             self.stale |= 1 << y
         self.turned.clear()
@@ -109,23 +111,24 @@ class Options:
                 limited = isinstance(self.operator, Insert) and self.operator.candidates
                 self.stale |= new.joined[v] if limited else new.lines[v]
 
-    def best(self, state: State) -> State | None:
-        """The class that the best valid step leads to."""
+    def best(self, state: State) -> tuple[float, State] | None:
+        """What the best valid step is worth, and the class that it leads to."""
         self._weigh(state)
         while self.heap:
             option, stamp, others = heapq.heappop(self.heap)
-            _, x, y, clique = option
+            value, x, y, clique = option
             if stamp != self.stamps[y]:
                 continue
             if (following := next(others, None)) is not None:
                 heapq.heappush(self.heap, (following, stamp, others))
-            barred = self.operator.barred(state, x, y, clique)
+            apart = self.apart == 1 << x | 1 << y
+            barred = ANYWHERE if apart else self.operator.barred(state, x, y, clique)
             new = None if barred else self.operator.result(state, x, y, clique)
             if new is not None and self.weights.bounds.hold(new):
-                if isinstance(self.operator, Turn):
+                if isinstance(self.operator, Turn) and self.once:
                     self.turned[y] = self.turned.get(y, 0) | 1 << x
                     self.stale |= 1 << y
-                return new
+                return -value, new
             self.barred.setdefault(y, []).append((option, barred or ANYWHERE))
         return None
 

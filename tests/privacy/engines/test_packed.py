@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from dataclasses import replace
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from privet.privacy.engines import packed
+from privet.privacy.engines import bitmaps, packed
+from privet.privacy.engines.bitmaps import Bitmaps
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.packed import Packed
 from privet.privacy.engines.streamed import StreamedRows
+from privet.privacy.queries.tables import Components
 from privet.schema.column import Column
 from privet.schema.model import Schema
 
@@ -69,6 +72,31 @@ def test_rows_that_are_weighed_count_so_often_in_a_batch_of_pairs() -> None:
     assert np.array_equal(fan, np.concatenate(both, axis=1))
 
 
+@pytest.mark.parametrize("rows", [0, 1, 63, 64, 130])
+@pytest.mark.parametrize("old", [False, True])
+def test_maps_of_bits_count_what_is_there(
+    rows: int, old: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is left of the last word, some bases at a time, and with a NumPy that cannot count
+    bits; and only where there are few levels."""
+    if old:
+        monkeypatch.delattr(np, "bitwise_count", raising=False)
+    monkeypatch.setattr(bitmaps, "AT_ONCE", 40)
+    held = {name: codes()[name][:rows] for name in "abcdei"}
+    maps = Bitmaps(held, SIZES)
+    for base in (("a",), ("d", "c"), ("i", "e")):
+        others = tuple(name for name in "abcdei" if name not in base)
+        assert maps.serve(base, others)
+        expected = []
+        for name in others:
+            out = np.zeros([SIZES[each] for each in (*base, name)], dtype=np.int64)
+            np.add.at(out, tuple(held[each] for each in (*base, name)), 1)
+            expected.append(out.reshape(-1, SIZES[name]))
+        fan = maps.fan(base, others)
+        assert fan.dtype == np.int64 and np.array_equal(fan, np.concatenate(expected, axis=1))
+    assert not maps.serve(("a",), ("f",)) and not maps.serve(("b", "c", "d"), ("a",))
+
+
 def declared() -> Schema:
     columns = tuple(
         Column(name=name, kind="categorical", levels=tuple(map(str, range(k))))
@@ -98,3 +126,18 @@ def test_rows_that_stay_where_they_are_give_the_same_fans() -> None:
     memory = MemoryRows(schema, lambda: held, dict).fans(asked)
     for one, other in zip(memory, StreamedRows(schema, Parts()).fans(asked), strict=True):
         assert np.array_equal(one, other)
+
+
+def test_pairs_that_are_measured_as_fans_are_those_of_single_tables() -> None:
+    """A table that may have more than 2^31 rows is measured pair by pair, in larger numbers."""
+    columns = tuple(
+        Column(name=name, kind="ordinal" if name in "ce" else "categorical", levels=levels)
+        for name, levels in ((n, tuple(map(str, range(SIZES[n])))) for n in "abcdehi")
+    )
+    schema, held = Schema(name="s", columns=columns), codes()
+    query = Components(tuple(combinations(schema.names, 2)))
+    large = replace(schema, most_rows=1 << 33)
+    found, plain = (
+        query.evaluate(MemoryRows(each, lambda: held, dict), each) for each in (schema, large)
+    )
+    assert query._fans() and np.array_equal(found, plain)

@@ -8,6 +8,8 @@ asks for there tells of doubtful edges.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from privet.graph.graph import Graph
@@ -18,7 +20,9 @@ from privet.schema.model import Schema
 from privet.search.ges import ges
 
 
-def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Generator) -> Graph:
+def _find(
+    first: bool, basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Generator
+) -> Graph:
     gains, constraints = basis.climbing(schema, settings.order)
     found = ges(
         gains,
@@ -26,6 +30,9 @@ def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Gener
         rows=basis.rows,
         max_parents=settings.max_parents,
         detours=constraints.possible if basis.noisy and basis.near is not None else None,
+        # Found on random networks: of numbers, a third to two thirds of the wrong edges are gone;
+        # of tables, nothing becomes better. Replicas tell how sure edges are without that.
+        eager=first and basis.moments is not None and not basis.noisy,
     )
     if basis.rows is not None:
         basis.rows.settle()
@@ -34,9 +41,10 @@ def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Gener
 
 GES = Search(
     name="ges",
-    find=find,
+    find=partial(_find, True),
+    again=partial(_find, False),
     summary="greedy equivalence search with forward, backward and turning steps",
-    cite="Chickering 2002; Hauser, Bühlmann 2012; Ramsey et al. 2017",
+    cite="Chickering 2002; Hauser, Bühlmann 2012; Ramsey et al. 2017; Nazaret, Blei 2024",
     graph="cpdag",
     needs="gains",
     untested=True,

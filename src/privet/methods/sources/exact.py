@@ -22,6 +22,7 @@ from privet.independence.exact_tables import MEASURED, ExactTableJudge
 from privet.independence.tables import TableJudge
 from privet.methods.basis import Basis, on_scores, on_tests
 from privet.methods.copies import copies_of
+from privet.methods.method import Finding
 from privet.methods.options import Settings
 from privet.methods.search import Search, check_order, run
 from privet.methods.sources import moments, tables
@@ -62,15 +63,21 @@ def _measure_moments(curator: Curator, settings: Settings) -> tuple[Release, ...
 
 
 def _measure(search: Search, curator: Curator, settings: Settings) -> tuple[Release, ...]:
+    return _play(search, curator, settings)[0]
+
+
+def _play(
+    search: Search, curator: Curator, settings: Settings
+) -> tuple[tuple[Release, ...], Finding | None]:
     """Moments; or interactions, of pairs alone if nothing is tested, and, if families are scored or
     more columns given than these serve, the tables that the search asks for: it is played here once
     to hear which."""
     schema = curator.schema
-    if schema.has_moments:
-        return moments.measure(curator, settings)
+    if kind(schema, search) == "moments":
+        return moments.measure(curator, settings), None
     releases = (tables.measure_pairs if search.untested else tables.measure)(curator, settings)
     if not search.scored and not counts_needed(settings):
-        return releases
+        return releases, None
     settings.on_step("counting tables", 0.4)
     cuts = chosen(releases)
     asked = curator.cut(cuts)
@@ -78,11 +85,11 @@ def _measure(search: Search, curator: Curator, settings: Settings) -> tuple[Rele
     counted = ExactTables.from_releases(
         asked.schema, (), lambda query: replace(asked.exact(query), query=query), evidence
     )
-    run(search, on_counts(schema, evidence, counted, settings, search), schema, settings)
-    if not cuts:
-        return releases + counted.releases()
-    found = (replace(one, query=Cut(cuts, one.query)) for one in counted.releases())
-    return (*releases, *found)
+    found = run(search, on_counts(schema, evidence, counted, settings, search), schema, settings)
+    more = counted.releases()
+    if cuts:
+        more = tuple(replace(one, query=Cut(cuts, one.query)) for one in more)
+    return releases + more, found
 
 
 def on_counts(
@@ -137,6 +144,7 @@ SOURCE = Source(
     gives=TESTS_AND_SCORES | {"weights"},
     check=check,
     measure_for=measure_for,
+    play_for=lambda search: None if search.needs == "weights" else partial(_play, search),
     basis=basis,
     kind=kind,
 )

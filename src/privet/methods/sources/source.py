@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from privet.evidence.plan import Effects
 from privet.evidence.prior import default_level
 from privet.methods.basis import Basis
-from privet.methods.method import usual_delta
+from privet.methods.method import Play, usual_delta
 from privet.methods.options import Settings
 from privet.methods.search import Need, Search
 from privet.privacy.ledger.conversion import Number
@@ -27,7 +27,8 @@ Measure = Callable[[Curator, Settings], tuple[Release, ...]]
 class Source:
     """``prefix`` begins the names of its methods and ``phrase`` ends their summaries; ``gives``
     are the needs of searches that it meets. ``measure_for`` is what is asked of the rows for a
-    search: the same function for searches that can share one measurement. ``kind`` says which
+    search: the same function for searches that can share one measurement; ``play_for`` the same,
+    where searches are played to hear what they ask for. ``kind`` says which
     scores there are; ``scores`` is False where the search has no choice of them. ``delta`` is
     the best one, of which a run that names none gets the promise; ``plan`` says which effects
     will show, from public facts; ``uses`` are its own special options."""
@@ -42,6 +43,7 @@ class Source:
     measure_for: Callable[[Search], Measure]
     basis: Callable[[Schema, tuple[Release, ...], Settings, Search], Basis]
     kind: Callable[[Schema, Search], str]
+    play_for: Callable[[Search], Play | None] = lambda _search: None
     needs_delta: bool = False
     cite: str = ""
     scores: bool = True

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.arrays import Floats, Integers
+from privet.privacy.engines.bitmaps import Bitmaps
 from privet.privacy.engines.work import BLOCK_ROWS, add_counts
 
 Names = tuple[str, ...]
@@ -47,6 +48,7 @@ class Packed:
     ) -> None:
         self._codes, self._sizes, self._weights = codes, sizes, weights
         self._groups: dict[int, Group] = {}
+        self._maps = Bitmaps(codes, sizes)
 
     @cached_property
     def _members(self) -> list[Names]:
@@ -113,6 +115,8 @@ class Packed:
 
     def fan(self, base: Names, others: Names) -> Integers:
         """How many rows have each cell of the table of the base and each level of the others."""
+        if self._weights is None and self._maps.serve(base, others):
+            return self._maps.fan(base, others)
         sizes = [self._sizes[name] for name in base]
         cells, width = prod(sizes), sum(self._sizes[name] for name in others)
         out = np.empty((cells, width), dtype=np.int64)

@@ -10,11 +10,8 @@ import numpy as np
 from privet.arrays import Integers
 from privet.errors import SchemaError
 from privet.privacy.queries.base import Histograms, Rows, codec
-from privet.privacy.queries.tables import MOST_CELLS, MOST_CELLS_TOGETHER
+from privet.privacy.queries.tables import MOST_CELLS, MOST_CELLS_TOGETHER, Fan
 from privet.schema.model import Schema
-
-# The columns of a base, and the others.
-Fan = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 @codec("Fans", evidence="counts")
@@ -36,21 +33,25 @@ class Fans(Histograms):
         if not self.sets or not all(base and others for base, others in self.sets):
             raise SchemaError("a fan needs a base and another column, and a query one fan")
         levels = {column.name: column.cardinality for column in schema.columns}
+        together = 0
         for base, others in self.sets:
-            for name in {*base, *others} - levels.keys():
+            named = {*base, *others}
+            for name in named - levels.keys():
                 schema.column(name)  # which refuses it
-            if len({*base, *others}) < len(base) + len(others):
+            if len(named) < len(base) + len(others):
                 raise SchemaError(f"the fan of {base} names a column twice; name each once")
-            cells = prod(levels[name] for name in base) * max(map(levels.__getitem__, others))
-            if cells > MOST_CELLS:
+            beside = [levels[name] for name in others]
+            cells = prod([levels[name] for name in base])
+            if cells * max(beside) > MOST_CELLS:
                 raise SchemaError(
-                    f"the tables of {', '.join(base)} with another column have up to {cells} "
-                    f"cells; at most {MOST_CELLS} are counted; ask for fewer columns, or merge "
-                    "levels"
+                    f"the tables of {', '.join(base)} with another column have up to "
+                    f"{cells * max(beside)} cells; at most {MOST_CELLS} are counted; ask for fewer "
+                    "columns, or merge levels"
                 )
-        if self.size(schema) > MOST_CELLS_TOGETHER:
+            together += cells * sum(beside)
+        if together > MOST_CELLS_TOGETHER:
             raise SchemaError(
-                f"the {self.tables()} tables have {self.size(schema)} cells together; at most "
+                f"the {self.tables()} tables have {together} cells together; at most "
                 f"{MOST_CELLS_TOGETHER} are counted; ask for fewer tables"
             )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
+from itertools import groupby, product
 from math import prod
+from operator import itemgetter
 
 import numpy as np
 
@@ -13,10 +14,14 @@ from privet.arrays import Integers
 from privet.errors import SchemaError
 from privet.privacy.queries.base import Histograms, Query, Rows, codec, records_changed
 from privet.privacy.queries.contrasts import contrasts
-from privet.privacy.queries.products import multiplied
+from privet.privacy.queries.products import beside, multiplied
 from privet.schema.column import Column
-from privet.schema.model import Adjacency, Schema
+from privet.schema.model import MOST_ROWS, Adjacency, Schema
 
+# The columns of a base, and the others beside it.
+Fan = tuple[tuple[str, ...], tuple[str, ...]]
+# So many pairs to each first column are counted as fans.
+FEW_PAIRS = 3
 # Above this many columns the replace-one bound is the plain one: patterns double per column.
 PATTERN_COLUMNS = 10
 # A component of three columns reaches GRID**3 = 2**30 per row.
@@ -164,8 +169,20 @@ class Components(Query):
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         own = {each.name: contrasts(each.cardinality, each.ordered) for each in schema.columns}
+        fans = self._fans()
+        if fans and schema.most_rows <= MOST_ROWS:  # 2^20 of each row: below 2^53 together
+            sides = [(own[x], [own[y] for y in others]) for (x,), others in fans]
+            return beside(rows.fans(fans), sides)
         factors = [tuple(own[name] for name in members) for members in self.sets]
         return multiplied(rows.table_batch(self.sets), factors, [1] * len(factors), schema)
+
+    def _fans(self) -> list[Fan]:
+        """Pairs of columns as fans, in the same order, if there are several to each."""
+        if len(self.sets[0]) != 2:
+            return []
+        runs = groupby(self.sets, key=itemgetter(0))
+        fans: list[Fan] = [((name,), tuple(y for _, y in pairs)) for name, pairs in runs]
+        return fans if len(self.sets) >= FEW_PAIRS * len(fans) else []
 
 
 @dataclass(frozen=True, kw_only=True)
