@@ -21,7 +21,14 @@ from privet.search import colliders
 from privet.search import skeleton as search
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
-from privet.search.pc import arrows, collider_weights, log_odds, skeleton
+from privet.search.pc import (
+    HEAVIEST_TRIPLE,
+    arrows,
+    collider_factors,
+    collider_weights,
+    log_odds,
+    skeleton,
+)
 from privet.search.questions import distinct
 from privet.search.skeleton import (
     Separators,
@@ -596,3 +603,20 @@ def test_collider_questions_ask_with_the_middle_and_without() -> None:
     factor = np.log(np.exp([-5.0, -1.0]).mean() / np.exp([-4.0, -9.0]).mean())
     assert weight == pytest.approx(factor + log_odds(np.array([factor])))
     assert sorted(heard) == sorted(answers)
+
+
+@pytest.mark.parametrize(
+    ("without", "with_k", "factor"),
+    [
+        ((np.inf, np.inf), (np.inf, np.inf), 0.0),
+        ((np.inf, 2.0), (np.inf, np.inf), HEAVIEST_TRIPLE),
+        ((np.inf, 2.0), (2.0, np.inf), 0.0),
+        ((-np.inf, 1.0), (-np.inf, -np.inf), -log(2)),
+    ],
+)
+def test_answers_without_end_are_weighed(
+    without: tuple[float, float], with_k: tuple[float, float], factor: float
+) -> None:
+    asked = [(np.empty((0, 3), dtype=np.intp), (np.arange(4), np.array([0, 0, 1, 1])))]
+    (found,) = collider_factors([np.array([*without, *with_k])], asked, 1)
+    assert found == pytest.approx(factor)

@@ -22,6 +22,7 @@ from privet.search.skeleton import Ask, Skeleton, complete, prune
 WIDEST = 8
 # The weight of one triple is bounded, so that none can outvote all others.
 HEAVIEST_TRIPLE = 15.0
+SUREST = 1e9  # an answer beyond this says no more
 # Before looking, in a random order, the middle of a triple comes last in one case of three.
 COLLIDERS, OTHERS = 1.0, 2.0
 # Rounds in which the share of colliders settles at the latest.
@@ -105,7 +106,7 @@ def collider_factors(answers: Sequence[Floats], asked: Sequence[Asked], triples:
     sides = np.concatenate([side for _, (_, side) in asked])
     margins = np.concatenate(
         [given[place] for given, (_, (place, _)) in zip(answers, asked, strict=True)]
-    )
+    ).clip(-SUREST, SUREST)  # two answers without end are alike
     best = np.full(2 * triples, np.inf)
     np.minimum.at(best, sides, margins)
     shares = np.bincount(sides, np.exp(best[sides] - margins), minlength=2 * triples)
