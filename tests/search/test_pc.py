@@ -611,7 +611,7 @@ def test_collider_questions_ask_with_the_middle_and_without() -> None:
         ((np.inf, np.inf), (np.inf, np.inf), 0.0),
         ((np.inf, 2.0), (np.inf, np.inf), HEAVIEST_TRIPLE),
         ((np.inf, 2.0), (2.0, np.inf), 0.0),
-        ((-np.inf, 1.0), (-np.inf, -np.inf), -log(2)),
+        ((-np.inf, 1.0), (-np.inf, -np.inf), -np.log(2.0)),
     ],
 )
 def test_answers_without_end_are_weighed(
