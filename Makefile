@@ -65,7 +65,8 @@ $(FLARE)/.installed:
 federated: $(VENV)/.installed-test $(FLARE)/.installed
 	PRIVET_FLARE=$(FLARE)/bin $(BIN)/python -m pytest -n 0 tests/deployment
 
-# Every table of the documents that is about accuracy, measured anew; about an hour on two cores.
+# Every table of the documents that is about accuracy, measured anew; about a quarter of an hour on two
+# cores. `make bench ARCHIVE=folder`, where the files of the archive (docs/benchmarks.md) are there already.
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python bench/accuracy.py
@@ -76,7 +77,7 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python bench/searches.py
 	$(BIN)/python bench/searches.py --numeric --runs 3
 	$(BIN)/python bench/plan.py
-	$(BIN)/python bench/real.py
+	$(BIN)/python bench/real.py $(if $(ARCHIVE),--from $(ARCHIVE))
 	$(BIN)/python -m tests.docs.test_docs
 
 # Real engines: a PostgreSQL server of its own and Spark in one process. They need programs that pip

@@ -611,7 +611,9 @@ def test_collider_questions_ask_with_the_middle_and_without() -> None:
         ((np.inf, np.inf), (np.inf, np.inf), 0.0),
         ((np.inf, 2.0), (np.inf, np.inf), HEAVIEST_TRIPLE),
         ((np.inf, 2.0), (2.0, np.inf), 0.0),
-        ((-np.inf, 1.0), (-np.inf, -np.inf), -np.log(2.0)),
+        ((2.0, 2.0), (3.0, np.inf), 1.0 + np.log(2.0)),  # what was not measured does not hold
+        ((2.0, 2.0), (1.9, np.inf), 0.0),  # but is not enough for a collider
+        ((2.0, 2.0), (0.0, np.inf), np.log(2.0) - 2.0),
     ],
 )
 def test_answers_without_end_are_weighed(

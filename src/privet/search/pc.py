@@ -102,17 +102,26 @@ def weighed(answers: Sequence[Floats], asked: Sequence[Asked], triples: int) -> 
 
 
 def collider_factors(answers: Sequence[Floats], asked: Sequence[Asked], triples: int) -> Floats:
-    """The log Bayes factor of each triple for a collider, within its bounds."""
+    """The log Bayes factor of each triple for a collider, within its bounds.
+
+    A separator that was not measured (an infinite answer) counts as one that does not hold. That
+    mostly speaks for colliders, since those with k are wider; but what is measured must do so, too.
+    """
     sides = np.concatenate([side for _, (_, side) in asked])
-    margins = np.concatenate(
-        [given[place] for given, (_, (place, _)) in zip(answers, asked, strict=True)]
-    ).clip(-SUREST, SUREST)  # two answers without end are alike
-    best = np.full(2 * triples, np.inf)
+    told = [given[place] for given, (_, (place, _)) in zip(answers, asked, strict=True)]
+    measured = np.isfinite(margins := np.concatenate(told))
+    margins = margins.clip(-SUREST, SUREST)
+    best = np.full(2 * triples, SUREST)
     np.minimum.at(best, sides, margins)
-    shares = np.bincount(sides, np.exp(best[sides] - margins), minlength=2 * triples)
-    counts = np.bincount(sides, minlength=2 * triples)
-    without, with_k = (best - np.log(shares / counts)).reshape(-1, 2).T
-    return np.asarray(np.clip(with_k - without, -HEAVIEST_TRIPLE, HEAVIEST_TRIPLE))
+    likely = np.bincount(sides, np.exp(best[sides] - margins), minlength=2 * triples)
+    factors = []
+    for some in (slice(None), measured):
+        counts = np.maximum(np.bincount(sides[some], minlength=2 * triples), 1)
+        without, with_k = (best - np.log(np.maximum(likely, 1.0) / counts)).reshape(-1, 2).T
+        factors.append(with_k - without)
+    every, own = factors
+    factor = np.where(own > 0, every, np.minimum(every, 0.0))
+    return np.asarray(factor.clip(-HEAVIEST_TRIPLE, HEAVIEST_TRIPLE))
 
 
 def log_odds(factors: Floats) -> float:
