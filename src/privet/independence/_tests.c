@@ -27,7 +27,7 @@ static inline double most_of(double a, double b) { return a > b ? a : b; }
 static inline double least_of(double a, double b) { return a < b ? a : b; }
 enum { AXES = 4, EFFECTS = 4, HEAD = 8 }; /* the first effect is none */
 static const double SQUARES[EFFECTS] = {0, 0.03 * 0.03, 0.1 * 0.1, 0.3 * 0.3};
-static const double GRAIN = 0.25, FEWEST_ROWS = 10.0, NOISE_DEVIATIONS = 3.0;
+static const double GRAIN = 0.25, FEWEST_ROWS = 10.0, HAIR = 1e-3, NOISE_DEVIATIONS = 3.0;
 
 typedef struct { /* inverse designs; ``inner``: those without their first columns, squared */
     const whole *levels;
@@ -166,12 +166,13 @@ static lanes dot(const lanes *a, const lanes *b, whole count) {
     return even + odd;
 }
 
-/* d' C^-1 d + log|C|, of each C = base + square * grown, from Cholesky factors bordered by d; all
-   at once, so that none waits for another. */
+/* d' C^-1 d + log|C| - log|base|, of each C = base + square * grown, from Cholesky factors bordered
+   by d; all at once, so that none waits for another. Pivots are held against those of the base:
+   their ratio is between 1 and the number of rows, so that a product of a few stays finite. */
 static void lengths(const Question *q, lanes *out) {
     const whole m = q->size;
-    lanes zero = {0}, product[EFFECTS], scale[EFFECTS];
-    for (int t = 0; t < EFFECTS; t++) out[t] = zero, product[t] = zero + 1.0;
+    lanes zero = {0}, ratio[EFFECTS], scale[EFFECTS];
+    for (int t = 0; t < EFFECTS; t++) out[t] = zero, ratio[t] = zero + 1.0;
     for (whole j = 0; j < m; j++) {
         const lanes *own = q->root + j * m * EFFECTS;
         for (whole i = j; i <= m; i++) {
@@ -181,17 +182,17 @@ static void lengths(const Question *q, lanes *out) {
             for (whole c = 0; c < j * EFFECTS; c += EFFECTS)
                 for (int t = 0; t < EFFECTS; t++) sum[t] -= row[c + t] * own[c + t];
             for (int t = 0; i == j && t < EFFECTS; t++) {
-                product[t] *= sum[t];
                 EACH AT(scale[t]) = 1.0 / sqrt(AT(sum[t]));
+                ratio[t] *= sum[t] / sum[0]; /* equal ones say nothing, exactly */
             }
             for (int t = 0; t < EFFECTS; t++) {
                 row[j * EFFECTS + t] = sum[t] *= scale[t];
                 if (i == m) out[t] += sum[t] * sum[t];
             }
         }
-        for (int t = 0; (j % 8 == 7 || j == m - 1) && t < EFFECTS; t++) { /* it stays finite */
-            EACH AT(out[t]) += log(AT(product[t]));
-            product[t] = zero + 1.0;
+        for (int t = 1; (j % 8 == 7 || j == m - 1) && t < EFFECTS; t++) {
+            EACH AT(out[t]) += log(AT(ratio[t]));
+            ratio[t] = zero + 1.0;
         }
     }
 }
@@ -229,13 +230,17 @@ static lanes seen(const Question *q, const End *e, whole from, whole to) {
     return out;
 }
 
-/* diag p - pp' of each two levels in each stratum. */
-static void multinomial(const Question *q, const End *e, lanes *out) {
+/* diag p - pp' of each two levels in each stratum; of x, weighed by the rows. */
+static lanes *multinomial(const Question *q, const End *e, lanes *out) {
     const whole n = q->n, a = e->k - 1;
     for (whole i = 0; i < a; i++)
         for (whole j = 0; j < a; j++)
-            for (whole z = 0; z < n; z++)
-                *out++ = e->shares[i * n + z] * ((i == j) - e->shares[j * n + z]);
+            for (whole z = 0; z < n; z++) {
+                lanes own = e->shares[i * n + z] * ((i == j) - e->shares[j * n + z]);
+                if (e == q->ends) own *= q->weight[z];
+                *out++ = own;
+            }
+    return out;
 }
 
 /* Vectors of strata, each multiplied by a covariance. */
@@ -260,12 +265,10 @@ static void cover(const double *noise, const lanes *vectors, whole count, whole 
 }
 
 /* What a covariance of strata is in these directions. */
-static void cross(
-    const double *noise, const lanes *vectors, whole count, whole n, lanes *h, lanes *out
-) {
-    cover(noise, vectors, count, n, h);
+static void cross(const double *noise, const lanes *v, whole count, whole n, lanes *h, lanes *out) {
+    cover(noise, v, count, n, h);
     for (whole i = 0; i < count; i++)
-        for (whole j = 0; j < count; j++) *out++ = dot(vectors + i * n, h + j * n, n);
+        for (whole j = 0; j < count; j++) *out++ = dot(v + i * n, h + j * n, n);
 }
 
 static lanes product(const Question *q, whole x, whole y, whole z) {
@@ -280,11 +283,8 @@ static lanes product(const Question *q, whole x, whole y, whole z) {
 static lanes pool(const Question *q, lanes rows) {
     const End *x = &q->ends[0], *y = &q->ends[1];
     const whole n = q->n, a = x->k - 1, b = y->k - 1, m = a * b, most = q->all->most;
-    lanes *p = q->scratch, *r = p + a * a * n, *free = r + b * b * n, *h = free + m * n;
-    lanes *across_x = h + m * n, *across_y = across_x + a * a;
-    multinomial(q, x, p), multinomial(q, y, r);
-    for (whole i = 0; i < a * a; i++)
-        for (whole z = 0; z < n; z++) p[i * n + z] *= q->weight[z];
+    lanes *p = q->scratch, *r = multinomial(q, x, p), *free = multinomial(q, y, r);
+    lanes *h = free + m * n, *across_x = h + m * n, *across_y = across_x + a * a;
     cross(q->noise[1], y->free, b, n, h, across_y);
     cross(q->noise[2], x->free, a, n, h, across_x);
     for (whole i = 0; i < m; i++) {
@@ -312,8 +312,8 @@ static lanes pool(const Question *q, lanes rows) {
 static lanes stack(const Question *q) {
     const End *x = &q->ends[0], *y = &q->ends[1];
     const whole n = q->n, a = x->k - 1, b = y->k - 1, m = q->size, most = q->all->most;
-    lanes *p = q->scratch, *r = p + a * a * n, freedom = {0};
-    multinomial(q, x, p), multinomial(q, y, r);
+    lanes *p = q->scratch, *r = multinomial(q, x, p), freedom = {0};
+    multinomial(q, y, r);
     memset(q->grown, 0, (size_t)(m * m) * sizeof(lanes));
     for (whole z = 0; z < n; z++)
         freedom += q->sure[z] * seen(q, x, z, z + 1) * seen(q, y, z, z + 1);
@@ -330,8 +330,8 @@ static lanes stack(const Question *q) {
                         + free_x * (q->noise[2][at] * within_y + q->noise[0][at] * free_y);
             if (z == o) {
                 lanes sampling = p[(i1 * a + j1) * n + z] * r[(i2 * b + j2) * n + z];
-                noise += sampling * q->weight[z];
-                q->grown[i * m + j] = sampling * q->sure[z] * q->weight[z] * q->weight[z];
+                noise += sampling;
+                q->grown[i * m + j] = sampling * q->sure[z] * q->weight[z];
             }
             q->base[i * m + j] = q->sure[z] * q->sure[o] * noise;
         }
@@ -383,10 +383,7 @@ static void prepare(Question *q) {
 /* Degrees of freedom and log Bayes factor of some replicas. */
 static lanes answer(Question *q, whole replica, lanes *factor) {
     const whole n = q->n, a = q->k[0], b = q->k[1], times = q->strata ? n : 1;
-    const Cell of_rows = {q->all->values[0], 1};
     lanes rows, freedom;
-    gather(q, &of_rows, 1, replica, &rows);
-    EACH AT(rows) = most_of(AT(rows), 1.0);
     for (int end = 0; end < 2; end++) {
         End *e = &q->ends[end];
         gather(q, e->cells, n * e->k, replica, e->table);
@@ -395,11 +392,13 @@ static lanes answer(Question *q, whole replica, lanes *factor) {
         turn(q, end, 1, n, e->table);
     }
     for (whole z = 0; z < n; z++) {
-        double least = most_of(FEWEST_ROWS, NOISE_DEVIATIONS * sqrt(q->noise[0][z * (n + 1)]));
+        double noise = sqrt(q->noise[0][z * (n + 1)]);
+        double least = most_of(FEWEST_ROWS - HAIR, NOISE_DEVIATIONS * noise);
         EACH AT(q->sure[z]) = AT(q->total[z]) >= least;
         EACH AT(q->weight[z]) = most_of(AT(q->total[z]), 0);
     }
     gather(q, q->cells, times * a * b, replica, q->table);
+    EACH AT(rows) = most_of(AT(q->table[0]), 1.0); /* all columns are summed out */
     if (q->strata) turn_strata(q, a * b, q->table);
     turn(q, 0, 1, b * times, q->table), turn(q, 1, a, times, q->table);
     share(q, &q->ends[0], q->noise[1]), share(q, &q->ends[1], q->noise[2]);

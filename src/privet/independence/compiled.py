@@ -23,24 +23,32 @@ else:
 
 AXES = 4  # columns of a question, at most
 MOST_WORK = 1 << 21  # products for one test; above, linear algebra is faster in arrays
-AT_ONCE = 1 << 11  # questions, so that memory stays bounded and a run can be stopped
+AT_ONCE = 1 << 29  # products in one call, less than a second: a run cannot be stopped within one
+MOST_QUESTIONS = 1 << 11  # in one call, so that memory stays bounded
+LEAST_WORK, BEFORE = 1 << 11, 8  # products beside those of a test; what is set up, in replicas
 
 
 def served(evidence: TableEvidence, questions: Indices, *, strata: bool) -> Bools:
     """Which of these questions are answered here, a matter of their shapes alone."""
     if tests is None or questions.shape[1] > AXES:
         return np.zeros(len(questions), dtype=bool)
+    return np.asarray(_work(evidence, questions, strata) <= MOST_WORK)
+
+
+def _work(evidence: TableEvidence, questions: Indices, strata: bool) -> Floats:
+    """Products for each question, in one replica."""
     k = np.array(evidence.cardinalities, dtype=float)[questions]
     free, n = (k[:, :2] - 1).prod(axis=1), k[:, 2:].prod(axis=1)
-    work = (n * free) ** 3 if strata else free**3 + free * n * (n + free)
-    return np.asarray(work <= MOST_WORK)
+    return np.asarray((n * free) ** 3 if strata else free**3 + free * n * (n + free))
 
 
 def factors(evidence: TableEvidence, questions: Indices, *, strata: bool) -> Floats:
     """Degrees of freedom and log Bayes factors, of pooled tests or, with ``strata``, full ones."""
     out = np.empty((2, *evidence.replicas, len(questions)))
-    for start in range(0, len(questions), AT_ONCE):
-        some = slice(start, start + AT_ONCE)
+    work = _work(evidence, questions, strata) + LEAST_WORK
+    work *= np.prod(evidence.replicas) + BEFORE
+    calls = np.cumsum(np.maximum(work, AT_ONCE / MOST_QUESTIONS)) // AT_ONCE
+    for some in np.split(np.arange(len(questions)), np.flatnonzero(np.diff(calls)) + 1):
         out[..., some] = _factors(evidence, questions[some], strata)
     if np.isnan(out).any():  # as numpy says it
         raise np.linalg.LinAlgError("Matrix is not positive definite")

@@ -18,12 +18,11 @@ from privet.arrays import Bools, Floats, Indices, Integers
 from privet.evidence.located import Located, alike, keys
 from privet.evidence.tables import TableEvidence
 from privet.independence.strata import (
-    FEWEST_ROWS,
-    NOISE_DEVIATIONS,
     diagonal,
     kronecker,
     multinomial,
     shares_of,
+    well_above,
 )
 
 # Numbers in one block of work, so that memory stays bounded whatever the size of the tables.
@@ -64,8 +63,7 @@ class _Strata:
         if not located.evidence.exact:
             noise = _spread(design, variances.reshape(len(at), -1))
         total = (design @ values.reshape(-1, len(at), design.shape[1], 1))[..., 0]
-        least = np.maximum(FEWEST_ROWS, NOISE_DEVIATIONS * np.sqrt(diagonal(noise)))
-        return _Strata(total, total >= least, design, noise)
+        return _Strata(total, well_above(total, np.sqrt(diagonal(noise))), design, noise)
 
 
 @dataclass(frozen=True)

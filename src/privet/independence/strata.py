@@ -16,6 +16,7 @@ Variances = dict[tuple[int, ...], Floats]
 
 # A stratum counts only if its total is at least this many rows and this many noise deviations.
 FEWEST_ROWS, NOISE_DEVIATIONS = 10.0, 3.0
+HAIR = 1e-3  # of a row: where there is no noise, totals are whole but for rounding
 
 
 def strata_design(
@@ -102,8 +103,7 @@ class Strata:
             for each in (coefficients[:, :, 0], coefficients[:, 0])
         ]
         total, common = flats[0][:, 0], shared(())
-        noise = np.sqrt(diagonal(common))
-        informative = total >= np.maximum(FEWEST_ROWS, NOISE_DEVIATIONS * noise)
+        informative = well_above(total, np.sqrt(diagonal(common)))
         sides = []
         for end, flat in enumerate(flats):
             inverse = evidence.inverses(questions[:, end])
@@ -188,6 +188,12 @@ def _shares(
     pull = (NOISE_DEVIATIONS * noise + FEWEST_ROWS)[..., None]
     shares = np.where(informative[..., None], sure, np.maximum(margin, 0.0) + pull * overall)
     out: Floats = shares / shares.sum(axis=-1, keepdims=True)
+    return out
+
+
+def well_above(total: Floats, noise: Floats) -> Bools:
+    """Which strata count."""
+    out: Bools = total >= np.maximum(FEWEST_ROWS - HAIR, NOISE_DEVIATIONS * noise)
     return out
 
 
