@@ -61,11 +61,11 @@ def test_what_a_clip_feigns_is_the_dependence_it_makes(shares: list[Floats]) -> 
 
 
 def _dependence(pairs: Integers, weights: Floats) -> float:
-    """φ² of two columns of weighed rows."""
+    """φ² of two columns of weighed rows, for each of its numbers."""
     table = np.zeros(pairs.max(axis=0) + 1)
     np.add.at(table, tuple(pairs.T), weights / weights.sum())
     apart = table.sum(axis=1, keepdims=True) * table.sum(axis=0)
-    return float(((table - apart) ** 2 / apart).sum())
+    return float(((table - apart) ** 2 / apart).sum() / np.prod(pairs.max(axis=0)))
 
 
 def test_where_rows_are_many_less_is_feigned() -> None:

@@ -96,8 +96,8 @@ class Design:
         return self._worth(self._squared(self._places(clip)), square, feigned, budget)
 
     def feigned(self, squares: Floats) -> Floats:
-        """The dependence (φ²) that clips of all pairs with these squared radii make between columns
-        that are independent; few pairs have more.
+        """The dependence (φ² for each of a pair's numbers, as noise has it) that clips of all pairs
+        with these squared radii make between columns that are independent; few pairs have more.
 
         A row's weight depends on all its columns at once. So, of two columns, levels that are rare
         together are weighed down by more or by less than by both shares. More rows do not make
@@ -123,7 +123,8 @@ class Design:
         joint = kept / ((1 + own[0])[:, None] * (1 + own[1]))  # a level's share is 1 / (1 + length)
         joint /= joint.sum(axis=(1, 2), keepdims=True)
         apart = joint.sum(axis=2, keepdims=True) * joint.sum(axis=1, keepdims=True)
-        return np.asarray(((joint - apart) ** 2 / apart).sum(axis=(1, 2)))
+        numbers = (len(own[0]) - 1) * (len(own[1]) - 1)
+        return np.asarray(((joint - apart) ** 2 / apart).sum(axis=(1, 2)) / numbers)
 
     def foreseen(self, budget: float, triples: Sets) -> tuple[float, float, tuple[float, float]]:
         """Of a run for this budget in all: how many rows a pair is worth, the share of the rows
