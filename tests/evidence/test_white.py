@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, product
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 import privet
 from privet.arrays import Floats, Integers
 from privet.evidence import completion
-from privet.evidence.white import MOST_PAIRS, RADII, Design
+from privet.evidence.white import BETTER, MOST_PAIRS, PAIRS, RADII, RAREST, Design, contrast_worth
+from privet.privacy.ledger.conversion import budget_for
 from privet.privacy.queries.tables import Components
 from privet.privacy.queries.white import GRID, White, squared_lengths
 from privet.schema.column import Column
@@ -89,6 +91,25 @@ def test_a_second_clip_is_a_question_whatever_is_left_to_ask(largest: int) -> No
     columns = tuple(Column(name=n, kind="categorical", levels=("n", "y")) for n in NAMES)
     query = White(columns=NAMES, features=made.features, clips=clips)
     query.check(Schema(name="t", columns=columns))
+
+
+def test_tables_of_many_levels_keep_their_white_features() -> None:
+    """What a clip feigns is spread over all numbers of a pair, as noise is."""
+    levels = (16, 15, 9, 8, 7, 6, 6, 5, 5, 3, 2, 2, 2)
+    names = tuple(f"x{i}" for i in range(len(levels)))
+    falling = [
+        np.maximum(s / s.sum(), RAREST) for s in (np.arange(1.0, k + 1) ** -1.5 for k in levels)
+    ]
+    shares = [share / share.sum() for share in falling]
+    columns = (
+        Column(name=name, kind="categorical", levels=tuple(map(str, range(k))))
+        for name, k in zip(names, levels, strict=True)
+    )
+    schema, rows = Schema(name="t", columns=tuple(columns)), 48_842.0
+    sets = [s for order in range(3) for s in combinations(range(len(names)), order)]
+    made, budget = Design.of(names, shares, rows), float(PAIRS * budget_for(1.0, 1e-6, "gdp"))
+    plain = median(contrast_worth(schema, shares, rows, budget))
+    assert made.worth(made.first_clip(sets, budget), budget) > BETTER * plain
 
 
 def test_triples_cost_less_where_pairs_tell_little() -> None:
