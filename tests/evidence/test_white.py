@@ -12,7 +12,18 @@ import pytest
 import privet
 from privet.arrays import Floats, Integers
 from privet.evidence import completion
-from privet.evidence.white import BETTER, MOST_PAIRS, PAIRS, RADII, RAREST, Design, contrast_worth
+from privet.evidence.tables import TableEvidence
+from privet.evidence.white import (
+    BETTER,
+    LITTLE,
+    MOST_PAIRS,
+    PAIRS,
+    RADII,
+    RAREST,
+    Design,
+    contrast_worth,
+)
+from privet.methods.sources.columns import SHARE
 from privet.privacy.ledger.conversion import budget_for
 from privet.privacy.queries.tables import Components
 from privet.privacy.queries.white import GRID, White, squared_lengths
@@ -39,7 +50,7 @@ def test_features_are_centred_and_white() -> None:
 def test_the_first_clip_promises_most() -> None:
     made = design([UNEVEN[1]] * 4)
     for budget in (1e-4, 1e-2, 1.0):
-        best = made.worth(made.first_clip(SMALL, budget), budget)
+        best = made.worth(made.first_clip(budget), budget)
         squared = made._squared(SMALL)
         others = [made._clip(SMALL, radius * float(squared.mean())) for radius in RADII]
         assert best == max(made.worth(other, budget) for other in others)
@@ -73,21 +84,20 @@ def _dependence(pairs: Integers, weights: Floats) -> float:
 def test_where_rows_are_many_less_is_feigned() -> None:
     """Noise hides what a clip feigns; where there is less of it, another clip is taken."""
     names = tuple("abcdefghijk")
-    sets = [s for order in range(3) for s in combinations(range(len(names)), order)]
     shares = [np.array([0.6, 0.3, 0.1])] * len(names)
     few, many = (Design.of(names, shares, rows) for rows in (1e4, 1e7))
-    squares = [Design._square(each.first_clip(sets, 1e-4)) for each in (few, many)]
+    squares = [Design._square(each.first_clip(1e-4)) for each in (few, many)]
     feigned = few.feigned(np.array(squares))
     assert feigned[1] < 0.1 * feigned[0]
 
 
 @pytest.mark.parametrize("largest", [0, 1, 2, 3])
-def test_a_second_clip_is_a_question_whatever_is_left_to_ask(largest: int) -> None:
+def test_a_later_clip_is_a_question_whatever_is_left_to_ask(largest: int) -> None:
     """Where no pair is worth a second look, single columns are asked for, or only the rows."""
     made = design([UNEVEN[1]] * 4)
     sets = [s for order in range(largest + 1) for s in combinations(range(4), order)]
-    first = made.first_clip(SMALL, 1e-3)
-    clips = (first, made.second_clip(sets, 1e-3, first))
+    first = made.first_clip(1e-3)
+    clips = (first, made.later_clip(sets, made.worth(first, 1e-3), first))
     columns = tuple(Column(name=n, kind="categorical", levels=("n", "y")) for n in NAMES)
     query = White(columns=NAMES, features=made.features, clips=clips)
     query.check(Schema(name="t", columns=columns))
@@ -106,19 +116,67 @@ def test_tables_of_many_levels_keep_their_white_features() -> None:
         for name, k in zip(names, levels, strict=True)
     )
     schema, rows = Schema(name="t", columns=tuple(columns)), 48_842.0
-    sets = [s for order in range(3) for s in combinations(range(len(names)), order)]
     made, budget = Design.of(names, shares, rows), float(PAIRS * budget_for(1.0, 1e-6, "gdp"))
     plain = median(contrast_worth(schema, shares, rows, budget))
-    assert made.worth(made.first_clip(sets, budget), budget) > BETTER * plain
+    assert made.worth(made.first_clip(budget), budget) > BETTER * plain
 
 
 def test_triples_cost_less_where_pairs_tell_little() -> None:
     made, sets = Design.of(NAMES, UNEVEN[:1] * 4, 1e6), [*SMALL, (0, 1, 2)]
     prices = []
-    for budget in (1e-10, 10.0):
-        clip = made.second_clip(sets, budget, made.first_clip(SMALL, budget))
+    for worth in (LITTLE / 2, LITTLE):
+        clip = made.later_clip(sets, worth, made.first_clip(1.0))
         prices.append((GRID * clip.multipliers[3] / clip.multipliers[2]) ** 2)
     assert prices == pytest.approx([0.03, 0.3], rel=0.02)
+
+
+def test_a_course_spends_what_margins_leave_and_looks_twice_where_pairs_tell_little() -> None:
+    made = Design.of(NAMES, UNEVEN[:1] * 4, 1e5)
+    for budget, twice in ((1e-6, True), (1.0, False)):
+        course = made.course(budget)
+        assert (course.worth < LITTLE) == bool(course.again) == twice
+        assert course.pairs + course.again + course.rest == 1 - SHARE
+        assert course.first == made.first_clip(budget * float(course.pairs))
+
+
+def twelve(alike: float) -> tuple[dict[str, Any], Schema]:
+    """Columns that are one and the same in so many of their rows, and else by themselves."""
+    rng, names = np.random.default_rng(5), tuple("abcdefghijkl")
+    own, same = rng.random((12, 50_000)), rng.random(50_000)
+    drawn = np.where(rng.random(own.shape) < alike, same, own)
+    rows = {name: np.where(each < 0.1, "y", "n") for name, each in zip(names, drawn, strict=True)}
+    kinds = [Column(name=n, kind="categorical", levels=("n", "y")) for n in names]
+    return rows, Schema(name="t", columns=tuple(kinds))
+
+
+@pytest.mark.parametrize(("epsilon", "stages"), [(0.05, 3), (0.5, 2)])
+def test_noise_is_as_it_was_foreseen(epsilon: float, stages: int) -> None:
+    """Of a pair that is measured in every stage, within a fifth, seven deviations; without one of
+    three stages there would be half as much again."""
+    rows, schema = twelve(0.7)
+    found = privet.discover(rows, schema, epsilon=epsilon, delta=1e-6, ledger=":memory:")
+    releases = found.evidence.releases
+    assert sum(isinstance(each.query, White) for each in releases) == stages
+    made = Design.of(schema.names, [np.array([0.9, 0.1])] * 12, 50_000.0)
+    triples = list(combinations(range(12), 3))
+    _, kept, noise = made.foreseen(float(budget_for(epsilon, 1e-6, "gdp")), triples)
+    evidence = TableEvidence.from_releases(schema, schema.names, releases)
+    measured = float(evidence.blocks(np.array([[0, 1]]))[1][0])
+    assert measured == pytest.approx(noise[1] * kept * 50_000, rel=0.2)
+
+
+def test_what_looks_independent_at_a_glance_is_not_measured_again() -> None:
+    """Of 66 pairs one is a copy; of the others about two in five look dependent: more than 48 of
+    65 do so in fewer than one of a million runs."""
+    rows, schema = twelve(0.0)
+    rows["b"] = rows["a"]
+    found = privet.discover(rows, schema, epsilon=0.05, delta=1e-6, ledger=":memory:")
+    weighed = [each.query for each in found.evidence.releases if isinstance(each.query, White)]
+    assert len(weighed) == 3
+    again = {s for s in weighed[1].sets if len(s) == 2}
+    assert ("a", "b") in again
+    assert len(again) <= 1 + 48
+    assert {(name,) for name in schema.names} <= set(weighed[1].sets)
 
 
 def table(rare: float, rows: int = 20_000) -> tuple[dict[str, Any], Schema]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -28,14 +29,20 @@ from privet.privacy.queries.white import (
 )
 from privet.schema.model import Schema
 
-PAIRS, REST = Fraction(45, 100), Fraction(50, 100)  # of the budget; the rest is for margins
+# Of the budget: for all pairs, and for what matters of these; the rest is for margins.
+PAIRS, REST = Fraction(45, 100), Fraction(50, 100)
+# The same where a pair tells little; in between, once more for pairs that may be dependent, which
+# chance would make look as dependent in fewer than so many cases. [Weak edges are found that one
+# look at all pairs misses; three looks find no more than two.]
+GLANCE, AGAIN, LAST = Fraction(25, 100), Fraction(30, 100), Fraction(40, 100)
+CHANCE = Fraction(40, 100)
 BETTER = 1.5  # how much more the typical pair must tell than in contrasts
 RAREST, DEVIATIONS = 0.02, 2.0  # a share is not believed below this, or below its noise
 MADE_UP = 4000  # rows from which lengths are foreseen
 # Of a triple's component, compared with a pair's: where a pair tells little, a triple tells nothing
 # that its pairs do not. [Random networks do not tell 0.03 from 0.1; Adult finds more with 0.03.]
 TRIPLE_PRICE, LOW_PRICE, LITTLE = 0.3, 0.03, 10_000
-MOST_CUT = 0.1  # share of the rows that a later clip may touch at most
+MOST_CUT = 0.1  # share of the rows that a later clip may touch where a pair tells little
 # Squared radii, as multiples of the mean squared length of a row, among which a clip is chosen.
 RADII = (0.1, 0.2, 0.28, 0.35, 0.45, 0.6, 1.0, 1.7, 3.0, 6.0, 12.0)
 # Pairs of columns and numbers for each by which is foreseen what dependence a clip makes, and the
@@ -43,6 +50,19 @@ RADII = (0.1, 0.2, 0.28, 0.35, 0.45, 0.6, 1.0, 1.7, 3.0, 6.0, 12.0)
 FORESEEN_PAIRS, FORESEEN_NUMBERS, FORESEEN_ROWS, MOST_PAIRS = 40, 10_000, 300, 0.9
 
 Sets = Sequence[tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a run goes: how many rows without noise would tell as much of a pair, the clip of all
+    pairs, and the shares of the budget for these, for those that may be dependent, and for what
+    matters in the end."""
+
+    worth: float
+    first: Clip
+    pairs: Fraction
+    again: Fraction  # 0 where a pair tells enough at once
+    rest: Fraction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,27 +87,41 @@ class Design:
         ]
         return Design(names=names, features=features, rows=rows, lengths=np.stack(made_up))
 
-    def first_clip(self, sets: Sets, budget: float) -> Clip:
-        """The clip of the run, of a question about these sets: the one that promises most for this
+    def course(self, budget: float) -> Course:
+        """Of a run for this budget (rho) in all."""
+        first = self.first_clip(budget * float(PAIRS))
+        worth = self.worth(first, budget * float(PAIRS))
+        if worth >= LITTLE:
+            return Course(worth, first, PAIRS, Fraction(0), REST)
+        return Course(worth, self.first_clip(budget * float(GLANCE)), GLANCE, AGAIN, LAST)
+
+    def first_clip(self, budget: float) -> Clip:
+        """The clip of the run, of a question about all pairs: the one that promises most for this
         budget (rho), by the rows that it leaves, the noise that it needs and what it feigns."""
-        squared = self._squared(sets)
+        squared = self._squared(self.all_pairs)
         squares = np.array(RADII) * float(squared.mean())
         feigned = self.feigned(squares)
         worths = [
             self._worth(squared, *each, budget) for each in zip(squares, feigned, strict=True)
         ]
-        return self._clip(sets, float(squares[np.argmax(worths)]))
+        return self._clip(self.all_pairs, float(squares[np.argmax(worths)]))
 
-    def second_clip(self, sets: Sets, budget: float, first: Clip) -> Clip:
+    def later_clip(self, sets: Sets, worth: float, first: Clip) -> Clip:
         """The rows that the first clip left should be left: else these would be other rows. So it
-        touches fewer of them than their noise would hide."""
-        worth = self.worth(first, budget)
-        price = TRIPLE_PRICE if worth >= LITTLE else LOW_PRICE
-        spared = 1 - min(1 / np.sqrt(worth), MOST_CUT)
+        touches fewer of them than the noise would hide of a pair of this ``worth``."""
+        much = worth >= LITTLE
+        price, spared = (
+            (TRIPLE_PRICE, 1 - 1 / np.sqrt(worth)) if much else (LOW_PRICE, 1 - MOST_CUT)
+        )
         kept = np.minimum(1.0, self._square(first) / self._squared(self._places(first)))
         return self._clip(
             sets, float(np.quantile(kept * self._squared(sets, price), spared)), price
         )
+
+    @cached_property
+    def all_pairs(self) -> list[tuple[int, ...]]:
+        """The empty set, all columns and all pairs of them."""
+        return [s for order in range(3) for s in combinations(range(len(self.names)), order)]
 
     def worth(self, clip: Clip, budget: float) -> float:
         """How many rows without noise would tell as much of a pair, after a clip of all pairs."""
@@ -128,22 +162,27 @@ class Design:
 
     def foreseen(self, budget: float, triples: Sets) -> tuple[float, float, tuple[float, float]]:
         """Of a run for this budget in all: how many rows a pair is worth, the share of the rows
-        that is left, by weight, and the noise of a pair compared with their sampling noise, as
-        measured once and once more beside these triples."""
-        small = [(), *combinations(range(len(self.names)), 1)]
-        pairs = [*small, *combinations(range(len(self.names)), 2)]
-        again = [*small, *{pair for each in triples for pair in combinations(each, 2)}, *triples]
-        again = again if triples else pairs  # of two columns there is nothing else
-        first_budget, second_budget = budget * float(PAIRS), budget * float(REST)
-        first = self.first_clip(pairs, first_budget)
-        second = self.second_clip(again, second_budget, first)
-        squared = self._squared(self._places(first))
-        kept = float(np.sqrt(np.minimum(1.0, self._square(first) / squared)).mean())
-        once = self._square(first) / (2 * first_budget)
-        more = self._square(second) / (2 * second_budget)
+        that is left, by weight, and the noise of a pair that may be dependent compared with their
+        sampling noise, before triples are chosen and once more beside these."""
+        course, small = self.course(budget), self.all_pairs[: len(self.names) + 1]
+        squared = self._squared(self.all_pairs)
+        kept = float(np.sqrt(np.minimum(1.0, self._square(course.first) / squared)).mean())
+        known = 2 * budget * float(course.pairs) / self._square(course.first)
+        if course.again:
+            pairs = self.all_pairs[len(small) :]
+            likely = [
+                pair for i, pair in enumerate(pairs) if i % CHANCE.denominator < CHANCE.numerator
+            ]
+            known += self._told([*small, *likely], course, budget * float(course.again))
+        both = [*small, *{pair for each in triples for pair in combinations(each, 2)}, *triples]
+        sets = both if triples else self.all_pairs  # of two columns there is nothing else
+        more = known + self._told(sets, course, budget * float(course.rest))
         rows = self.rows * kept
-        noise = once / rows, once * more / (once + more) / rows
-        return self.worth(first, first_budget), kept, noise
+        return course.worth, kept, (1 / known / rows, 1 / more / rows)
+
+    def _told(self, sets: Sets, course: Course, budget: float) -> float:
+        """One over the variance of the noise of pairs in a later question about these sets."""
+        return 2 * budget / self._square(self.later_clip(sets, course.worth, course.first))
 
     def _worth(self, squared: Floats, square: float, feigned: float, budget: float) -> float:
         """What is feigned counts as noise of its size."""

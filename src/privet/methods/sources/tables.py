@@ -4,7 +4,8 @@ A twentieth of the budget measures the number of rows and all columns, half of t
 first look at these (free) says which triples matter: two neighbours of a column, three neighbours
 of one column, and a removed pair with the column that explained it. What is left measures these
 triples and, once more, the columns and pairs in them. Everything after that is free. Pairs and
-triples are measured in white features (``white.py``) where these tell more than contrasts.
+triples are measured in white features (``white.py``) where these tell more than contrasts; where
+that is little, pairs that may be dependent are measured once more in between.
 
 With delta = 0 noise is Laplace's, of which many small questions need much. Then the table of all
 columns is measured once in their place, if it is small enough to be quieter.

@@ -2,7 +2,8 @@
 
 Stage 0, a twentieth of the budget, has measured the number of rows and all columns in contrasts.
 That tells the white features, how rows would be weighed, and whether it is worth it. Stage 1
-measures all pairs, stage 2 once more those that matter, and their triples.
+measures all pairs, stage 2 once more those that matter, and their triples. Where a pair tells
+little, there is a stage between these: what looks independent at a glance shares no more budget.
 
 Privacy. Features, sets and clips are functions of earlier releases and public facts, and each
 stage is one release of ``privacy.queries.white.White``, whose sensitivity is the radius of its last
@@ -13,11 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import combinations
 from statistics import median
 
+import numpy as np
+
 from privet.arrays import Floats
-from privet.evidence.white import BETTER, PAIRS, REST, Design, contrast_worth
+from privet.evidence.tables import TableEvidence
+from privet.evidence.white import BETTER, CHANCE, PAIRS, Design, contrast_worth
+from privet.independence import chi2
 from privet.methods.options import Settings
 from privet.privacy.queries.base import Release, records_changed
 from privet.privacy.queries.white import Clip, White
@@ -29,8 +33,7 @@ Interesting = Callable[[Schema, tuple[Release, ...]], list[tuple[int, ...]]]
 
 def worth(curator: Curator, shares: Sequence[Floats], rows: float) -> float:
     """How many rows without noise would tell as much of a typical pair."""
-    design, first, budget = _plan(curator, shares, rows)
-    return design.worth(first, budget)
+    return Design.of(curator.schema.names, shares, rows).course(_budget(curator)).worth
 
 
 def measure(
@@ -45,34 +48,39 @@ def measure(
     schema, size = curator.schema, len(curator.schema.columns)
     if size < 2:
         return None
-    design, first, budget = _plan(curator, shares, rows)
-    plain = contrast_worth(schema, shares, rows, _budget(curator, PAIRS))
-    if design.worth(first, budget) < BETTER * median(plain):
+    design = Design.of(schema.names, shares, rows)
+    course = design.course(_budget(curator))
+    plain = contrast_worth(schema, shares, rows, curator.sharpness(PAIRS) ** 2 / 2)
+    if course.worth < BETTER * median(plain):
         return None
+
+    def asked(*clips: Clip) -> White:
+        return White(columns=schema.names, features=design.features, clips=(course.first, *clips))
+
     settings.on_step("measuring all pairs", 0.1)
-    query = White(columns=schema.names, features=design.features, clips=(first,))
-    releases = (*margins, curator.release(query, PAIRS))
+    releases = (*margins, curator.release(asked(), course.pairs))
+    if course.again:
+        settings.on_step("measuring pairs that may be dependent", 0.15)
+        sets = [*design.all_pairs[: size + 1], *_likely(schema, releases)]
+        clip = design.later_clip(sets, course.worth, course.first)
+        releases = (*releases, curator.release(asked(clip), course.again))
     settings.on_step("choosing triples", 0.2)
     sets = [(), *interesting(schema, releases)]
-    second = design.second_clip(sets, _budget(curator, REST) / _reach(schema), first)
+    clip = design.later_clip(sets, course.worth, course.first)
     settings.on_step("measuring triples", 0.3)
-    query = White(columns=schema.names, features=design.features, clips=(first, second))
-    return (*releases, curator.release(query, REST))
+    return (*releases, curator.release(asked(clip), course.rest))
 
 
-def _plan(curator: Curator, shares: Sequence[Floats], rows: float) -> tuple[Design, Clip, float]:
-    """Features, the clip of all pairs, and the budget (rho) of one row in it."""
-    schema, size = curator.schema, len(curator.schema.columns)
-    design = Design.of(schema.names, shares, rows)
-    budget = _budget(curator, PAIRS) / _reach(schema)
-    small = [(), *combinations(range(size), 1), *combinations(range(size), 2)]
-    return design, design.first_clip(small, budget), budget
+def _likely(schema: Schema, releases: tuple[Release, ...]) -> list[tuple[int, ...]]:
+    """The pairs that look more dependent than chance would often make them."""
+    evidence = TableEvidence.from_releases(schema, schema.names, releases)
+    pairs = np.stack(np.triu_indices(len(schema.columns), 1), axis=1)
+    likely = chi2.pooled(evidence, pairs).p_value < float(CHANCE)
+    return [(x, y) for x, y in pairs[likely].tolist()]
 
 
-def _budget(curator: Curator, share: Fraction) -> float:
-    return curator.sharpness(share) ** 2 / 2
-
-
-def _reach(schema: Schema) -> int:
-    """The square of how many rows a person moves."""
-    return (records_changed(schema) * schema.rows_per_person) ** 2
+def _budget(curator: Curator) -> float:
+    """The budget (rho) of a run, for one row."""
+    schema = curator.schema
+    moved = records_changed(schema) * schema.rows_per_person
+    return curator.sharpness(Fraction(1)) ** 2 / 2 / moved**2
