@@ -143,12 +143,13 @@ def test_it_runs_on_every_source(method: str, tmp_path: Path) -> None:
         (100, True, False, "ges"),
         (101, True, False, "pc"),
         (3, False, False, "pc"),
-        (3, True, True, "moment-pc"),
+        (3, True, True, "moment-ges"),
+        (101, True, True, "moment-pc"),
         (3, False, True, "interaction-pc"),
     ],
 )
 def test_what_auto_takes(columns: int, numeric: bool, private: bool, expected: str) -> None:
-    """GES where it is better than PC: on exact numbers, if there are not too many."""
+    """GES where it is better than PC: on numbers, if there are not too many."""
     kinds: dict[str, Any] = {"kind": "numeric", "bounds": (0.0, 1.0)}
     if not numeric:
         kinds = {"kind": "categorical", "levels": ("a", "b")}

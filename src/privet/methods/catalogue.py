@@ -22,7 +22,7 @@ from privet.privacy.queries.base import Release
 from privet.schema.column import did_you_mean
 from privet.schema.model import Schema
 
-# Columns of exact moments up to which GES finds better graphs than PC (``docs/benchmarks.md``).
+# Columns of moments up to which GES finds better graphs than PC (``docs/benchmarks.md``).
 MOST_FOR_GES = 100
 
 
@@ -116,8 +116,15 @@ def on_evidence(kind: str) -> list[str]:
 
 
 def auto(schema: Schema, delta: float, private: bool) -> Method:
-    """Moments if every column is numeric and Gaussian noise may be used, else tables. PC is best on
-    noisy evidence and on tables; on exact moments GES is, unless there are very many columns."""
+    """Moments if every column is numeric and Gaussian noise may be used, else tables. GES is best
+    on moments, unless there are very many columns, and PC on tables."""
+    search = "ges" if schema.has_moments and len(schema.columns) <= MOST_FOR_GES else "pc"
     if not private:
-        return get("ges" if schema.has_moments and len(schema.columns) <= MOST_FOR_GES else "pc")
-    return get("moment-pc" if schema.has_moments and delta > 0 else "interaction-pc")
+        return get(search)
+    return get(f"moment-{search}" if schema.has_moments and delta > 0 else "interaction-pc")
+
+
+def for_sites(name: str) -> str:
+    """What searches the evidence of several sites that this method has measured: their moments have
+    no score together, so that GES is no better than PC there, and slower."""
+    return "moment-pc" if name == "moment-ges" else name
