@@ -122,6 +122,7 @@ static void label(Search *s) {
 /* No mark of any of the others at v, and none of v at them; or such marks. */
 static void mark(Search *s, int part, int v, const Word *others, int marked) {
     Word *own = SET(s->next, part, v);
+    WORDS HANDY(TOUCHED)[w] |= others[w];
     WORDS own[w] = marked ? own[w] | others[w] : own[w] & ~others[w];
     EACH(u, others) {
         if (marked) put(SET(s->next, part, u), v);
@@ -148,12 +149,20 @@ static void change(Search *s) {
     }
 }
 
+/* Makes the next class the same as this one. */
+static void restore(Search *s) {
+    EACH(v, HANDY(TOUCHED))
+        for (int part = 0; part < PARTS; part++)
+            memcpy(SET(s->next, part, v), SET(s->now, part, v), BYTES);
+    memset(HANDY(TOUCHED), 0, BYTES);
+}
+
 /* Makes the next class by a step; 0 if there is none. */
 static int result(Search *s, int kind, int x, int y, const Word *clique) {
     const Word *lines = SET(s->now, LINES, y);
     Word *of_y = HANDY(GIVEN), *of_x = HANDY(ABOVE), *both[] = {of_y, of_x}, *own;
     int nodes[] = {y, x}, line = has(lines, x), done;
-    memcpy(s->next, s->now, PARTS * s->size * BYTES);
+    restore(s);
     memset(HANDY(MOVED), 0, BYTES);
     memcpy(of_y, clique, BYTES);
     if (kind == DELETE && line) put(of_y, x);
@@ -161,16 +170,18 @@ static int result(Search *s, int kind, int x, int y, const Word *clique) {
     if (kind == TURN && line) put(of_x, y);
     done = reorder(s, kind == TURN && line ? 2 : 1, nodes, both);
     if (done && kind == TURN && !line) done = reorder(s, 1, nodes + 1, both + 1);
-    if (!done) return 0;
-    own = SET(s->next, DAG, y), put(HANDY(MOVED), y);
-    WORDS own[w] = SET(s->now, PARENTS, y)[w] | clique[w];
-    if (kind == DELETE) drop(own, x);
-    else put(own, x);
-    if (kind == TURN) {
+    if (done) {
+        own = SET(s->next, DAG, y), put(HANDY(MOVED), y);
+        WORDS own[w] = SET(s->now, PARENTS, y)[w] | clique[w];
+        if (kind == DELETE) drop(own, x);
+        else put(own, x);
+    }
+    if (done && kind == TURN) {
         own = SET(s->next, DAG, x), put(HANDY(MOVED), x);
         WORDS own[w] = SET(s->now, PARENTS, x)[w] | of_x[w];
         drop(own, y);
     }
-    change(s);
-    return 1;
+    if (done) change(s);
+    WORDS HANDY(TOUCHED)[w] |= HANDY(MOVED)[w];
+    return done;
 }

@@ -136,10 +136,11 @@ static void weigh(Search *s, int kind) {
 
 /* --- the search ------------------------------------------------------------------------------- */
 
-/* Goes to another class, and marks the columns to which steps may differ. */
+/* Goes to another class, which differs in TOUCHED at most, and marks the columns to which steps may
+   differ. */
 static void move(Search *s, Word **class) {
     Word *old = s->now, *new = *class;
-    for (int v = 0; v < s->size; v++) {
+    EACH(v, HANDY(TOUCHED)) {
         int same = 1;
         for (int part = PARENTS; part < PARTS; part++)
             same &= !memcmp(SET(old, part, v), SET(new, part, v), BYTES);
@@ -153,29 +154,41 @@ static void move(Search *s, Word **class) {
     s->now = new, *class = old;
 }
 
+/* Puts the column at this place of the heap where its best step that is left belongs. */
+static void sift(Search *s, const Options *of, int count, int at) {
+    for (int child = 2 * at + 1; child < count; at = child, child = 2 * at + 1) {
+        const Options *a = &of[s->heap[child]], *b = &of[s->heap[child + (child + 1 < count)]];
+        if (earlier(b->all + b->at, a->all + a->at) < 0) child++, a = b;
+        b = &of[s->heap[at]];
+        if (earlier(a->all + a->at, b->all + b->at) > 0) return;
+        const int lower = s->heap[at];
+        s->heap[at] = s->heap[child], s->heap[child] = lower;
+    }
+}
+
+static int kept_apart(const Search *s, int x, int y) {
+    return (x == s->apart[0] && y == s->apart[1]) || (x == s->apart[1] && y == s->apart[0]);
+}
+
 /* Takes the best valid step of this kind; what it is worth, or 0. */
 static double step(Search *s, int kind) {
+    Options *of = s->options[kind];
+    int count = 0;
     weigh(s, kind);
-    for (int y = 0; y < s->size; y++) s->options[kind][y].at = 0;
-    while (!s->failed) {
-        const Option *best = NULL;
-        for (int y = 0; y < s->size; y++) {
-            const Options *o = &s->options[kind][y];
-            if (o->at < o->count && (!best || earlier(o->all + o->at, best) < 0))
-                best = o->all + o->at;
-        }
-        if (!best) return 0;
-        Options *o = &s->options[kind][best->y];
-        const Word *clique = o->cliques + (size_t)best->clique * s->words;
-        int kept_apart = kind == INSERT && ((best->x == s->apart[0] && best->y == s->apart[1]) ||
-                                            (best->x == s->apart[1] && best->y == s->apart[0]));
-        if (!kept_apart && valid(s, kind, best->x, best->y, clique) &&
-            result(s, kind, best->x, best->y, clique)) {
-            double worth = best->worth;
+    for (int y = 0; y < s->size; y++)
+        if (of[y].at = 0, of[y].count) s->heap[count++] = y;
+    for (int at = count / 2 - 1; at >= 0; at--) sift(s, of, count, at);
+    while (count && !s->failed) {
+        Options *o = &of[s->heap[0]];
+        const Option best = o->all[o->at++];
+        const Word *clique = o->cliques + (size_t)best.clique * s->words;
+        if (!(kind == INSERT && kept_apart(s, best.x, best.y)) &&
+            valid(s, kind, best.x, best.y, clique) && result(s, kind, best.x, best.y, clique)) {
             move(s, &s->next);
-            return worth;
+            return best.worth;
         }
-        o->at++;
+        if (o->at == o->count) s->heap[0] = s->heap[--count];
+        sift(s, of, count, 0);
     }
     return 0;
 }
@@ -225,6 +238,7 @@ static int higher(Search *s) {
         double gained = up(s);
         s->apart[0] = s->apart[1] = -1;
         if (gained + one.worth > 0) return up(s), 1;
+        for (int v = 0; v < s->size; v++) put(HANDY(TOUCHED), v);
         move(s, &s->kept);
     }
     return 0;
@@ -239,6 +253,7 @@ static void release(Search *s) {
         free(s->options[kind]), free(s->stale[kind]);
     }
     free(s->deletions.all), free(s->deletions.cliques), free(s->looks), free(s->given);
+    free(s->heap);
     free(s->now), free(s->next), free(s->kept), free(s->possible), free(s->hands);
     free(s->root), free(s->solved);
 }
@@ -253,7 +268,7 @@ static int reserve(Search *s) {
     there &= !!(s->looks = calloc(MOST_LOOKS * size + 1, 4 * BYTES + sizeof(Word)));
     there &= !!(s->root = calloc(size * size, sizeof(double)));
     there &= !!(s->solved = calloc(4 * size, sizeof(double)));
-    there &= !!(s->given = calloc(size, sizeof(int)));
+    there &= !!(s->given = calloc(size, sizeof(int))) & !!(s->heap = calloc(size, sizeof(int)));
     for (int kind = 0; kind < KINDS; kind++) {
         there &= !!(s->options[kind] = calloc(size, sizeof(Options)));
         there &= !!(s->stale[kind] = calloc(1, BYTES));

@@ -15,7 +15,8 @@
 typedef uint64_t Word;
 enum { DAG, PARENTS, LINES, JOINED, ONWARD, PARTS }; /* of a class, a set for each column */
 enum { DELETE, TURN, INSERT, KINDS };                /* of steps, in the order of preference */
-enum { GIVEN, CLIQUE, BLOCKED, FRESH, SEEN, ABOVE, LEFT, QUEUED, MOVED, TODO, HAND, HANDS };
+enum { GIVEN, CLIQUE, BLOCKED, FRESH, SEEN, ABOVE, LEFT, QUEUED }; /* sets at hand */
+enum { MOVED = QUEUED + 1, TOUCHED, TODO, HAND, HANDS };            /* and more of them */
 enum { DONE, NO_MEMORY, STOPPED, UNFIT }; /* UNFIT: too dense, or nearly singular */
 enum { MOST_CLIQUES = 256, MOST_LOOKS = 6, WORD = 64, LARGEST = 1 << 12 };
 static const double GRAIN = 1024, NOTHING = 1e-16, LEAST = 1e-9, STRONGEST = 1 - 1e-9;
@@ -27,9 +28,10 @@ typedef struct {
     int size, words, max_parents, failed, apart[2];
     const double *matrix, *terms; /* constant, weight and tilt, each by the number given */
     const double *metric, *doubt; /* metric of noise; rows, variance and bar of tests; or NULL */
-    Word *now, *next, *kept, *possible, *hands, *stale[KINDS];
+    Word *now, *next, *kept; /* classes; those of TOUCHED may differ between now and next */
+    Word *possible, *hands, *stale[KINDS];
     double *root, *solved; /* of the columns given; what they say about y and x, and both slopes */
-    int *given;
+    int *given, *heap; /* columns: the one with the best step comes first */
     Options *options[KINDS], deletions;
     Word *looks; /* the ends of an edge, what they were joined to, and their parents */
     int tried, first;
