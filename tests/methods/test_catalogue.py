@@ -13,6 +13,7 @@ import pytest
 
 from privet.cli.main import main
 from privet.errors import MethodError
+from privet.graph.knowledge import Knowledge
 from privet.methods import catalogue, searches
 from privet.schema.column import Column
 from privet.schema.model import Schema
@@ -156,3 +157,10 @@ def test_what_auto_takes(columns: int, numeric: bool, private: bool, expected: s
     made = tuple(Column(name=f"c{i}", **kinds) for i in range(columns))
     schema = Schema(name="s", columns=made)
     assert catalogue.auto(schema, 1e-6, private).name == expected
+
+
+def test_private_numbers_with_knowledge_are_left_to_pc() -> None:
+    made = tuple(Column(name=name, kind="numeric", bounds=(0.0, 1.0)) for name in "abc")
+    schema = Schema(name="s", columns=made, knowledge=Knowledge(required=frozenset({("a", "b")})))
+    assert catalogue.auto(schema, 1e-6, private=True).name == "moment-pc"
+    assert catalogue.auto(schema, 1e-6, private=False).name == "ges"

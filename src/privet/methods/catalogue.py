@@ -14,6 +14,7 @@ from types import ModuleType
 
 import privet.methods
 from privet.errors import MethodError
+from privet.graph.knowledge import Knowledge
 from privet.methods.method import Finding, Method
 from privet.methods.options import Settings
 from privet.methods.search import Search, check_parents, check_score, run
@@ -117,10 +118,12 @@ def on_evidence(kind: str) -> list[str]:
 
 def auto(schema: Schema, delta: float, private: bool) -> Method:
     """Moments if every column is numeric and Gaussian noise may be used, else tables. GES is best
-    on moments, unless there are very many columns, and PC on tables."""
+    on moments, unless there are very many columns, and PC on tables. Where knowledge has a say, GES
+    is not compiled, and all its replicas on noisy moments might take a minute: PC serves there."""
     search = "ges" if schema.has_moments and len(schema.columns) <= MOST_FOR_GES else "pc"
     if not private:
         return get(search)
+    search = search if schema.knowledge == Knowledge() else "pc"
     return get(f"moment-{search}" if schema.has_moments and delta > 0 else "interaction-pc")
 
 
