@@ -79,7 +79,8 @@ def test_whatever_is_no_code_is_declared() -> None:
     declared = PROJECT["tool"]["setuptools"]["package-data"]["privet"]
     source = ROOT / "src/privet"
     files = [p.relative_to(source).as_posix() for p in source.rglob("*") if p.is_file()]
-    files = [file for file in files if not file.endswith((".py", ".pyc", ".c", ".so", ".pyd"))]
+    code = (".py", ".pyc", ".c", ".h", ".so", ".pyd")
+    files = [file for file in files if not file.endswith(code)]
     assert {"py.typed", "networks/asia.json", "results/report/page.css"} <= set(files)
     assert [f for f in files if not any(fnmatch(f, pattern) for pattern in declared)] == []
     folders = {p.parent for p in source.rglob("*.py")}

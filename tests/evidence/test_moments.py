@@ -253,6 +253,22 @@ def test_fifty_noisy_columns_are_located_with_the_help_of_each_other(spread: flo
     assert np.sqrt(((centres / true) ** 2).mean()) < 0.6
 
 
+def test_exact_histograms_locate_columns_by_themselves() -> None:
+    """Whatever the others do: one is skewed, and one lies in a single bin, 0.25 wide."""
+    rng, names = np.random.default_rng(8), ("x0", "x1", "x2")
+    rows = np.stack(
+        [rng.exponential(0.7, 10_000), rng.normal(-1, 0.5, 10_000), np.full(10_000, 2.1)]
+    )
+    bins = np.clip((rows + 4) * 4, 0, 31).astype(int)
+    counts = np.concatenate([np.bincount(line, minlength=32) for line in bins])
+    released = Release(
+        query=Locations(columns=names), values=counts, variance=0.0, mechanism="none"
+    )
+    centres, deviations = locate(released, schema_for(names, (-4, 4)))
+    assert centres == pytest.approx([0.7, -1, 2.1], abs=0.03)
+    assert deviations == pytest.approx([0.7, 0.5, 0.3 * 0.25], rel=0.05)
+
+
 def test_exact_moments_give_the_correlations_of_the_rows() -> None:
     rows = rows_of(CHAIN, 5000, np.random.default_rng(3)) * [1, 1e-4, 1e5, 1, 1, 1] + 7
     columns = tuple(

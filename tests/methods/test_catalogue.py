@@ -13,6 +13,7 @@ import pytest
 
 from privet.cli.main import main
 from privet.errors import MethodError
+from privet.graph.knowledge import Knowledge
 from privet.methods import catalogue, searches
 from privet.schema.column import Column
 from privet.schema.model import Schema
@@ -143,15 +144,23 @@ def test_it_runs_on_every_source(method: str, tmp_path: Path) -> None:
         (100, True, False, "ges"),
         (101, True, False, "pc"),
         (3, False, False, "pc"),
-        (3, True, True, "moment-pc"),
+        (3, True, True, "moment-ges"),
+        (101, True, True, "moment-pc"),
         (3, False, True, "interaction-pc"),
     ],
 )
 def test_what_auto_takes(columns: int, numeric: bool, private: bool, expected: str) -> None:
-    """GES where it is better than PC: on exact numbers, if there are not too many."""
+    """GES where it is better than PC: on numbers, if there are not too many."""
     kinds: dict[str, Any] = {"kind": "numeric", "bounds": (0.0, 1.0)}
     if not numeric:
         kinds = {"kind": "categorical", "levels": ("a", "b")}
     made = tuple(Column(name=f"c{i}", **kinds) for i in range(columns))
     schema = Schema(name="s", columns=made)
     assert catalogue.auto(schema, 1e-6, private).name == expected
+
+
+def test_private_numbers_with_knowledge_are_left_to_pc() -> None:
+    made = tuple(Column(name=name, kind="numeric", bounds=(0.0, 1.0)) for name in "abc")
+    schema = Schema(name="s", columns=made, knowledge=Knowledge(required=frozenset({("a", "b")})))
+    assert catalogue.auto(schema, 1e-6, private=True).name == "moment-pc"
+    assert catalogue.auto(schema, 1e-6, private=False).name == "ges"

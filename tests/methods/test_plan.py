@@ -48,7 +48,7 @@ def test_lines_are_ordered_and_of_the_right_kind() -> None:
     assert found.method == "interaction-pc" and [line.order for line in found.lines] == [0, 1, 2]
     for line in found.lines:
         assert 0 < line.best <= line.typical <= line.worst
-    assert plan(numbers(4), ROWS, 1.0).method == "moment-pc"
+    assert plan(numbers(4), ROWS, 1.0).method == "moment-ges"
     assert plan(numbers(4), ROWS, 1.0, 0).method == "interaction-pc"
 
 

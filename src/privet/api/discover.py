@@ -298,9 +298,8 @@ def search(
     """The half that costs nothing: a graph from evidence, or one for each of several methods.
     That of an ``identical`` run was found beside the ledger."""
     measured = certificates.of_evidence(saved.certificate)
-    chosen = [
-        catalogue.get(measured["method"] if name == "auto" else name) for name in names_of(method)
-    ]
+    usual = catalogue.for_sites(measured["method"]) if saved.sites else measured["method"]
+    chosen = [catalogue.get(usual if name == "auto" else name) for name in names_of(method)]
     check_options(chosen, settings)
     for each in chosen:
         check_evidence(each, saved, measured)

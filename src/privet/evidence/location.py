@@ -28,11 +28,21 @@ def locate(release: Release, schema: Schema) -> tuple[Floats, Floats]:
     taken to lie within its bounds as the others do.
     """
     counts = release.values.reshape(-1, BINS).astype(float)
-    posterior = _laws(counts, release.variance)
-    centre, deviation, _ = _normal_histograms(BINS)
+    centre, deviation = _told(counts, release.variance)
     bounds = np.array([schema.column(name).range for name in release.asked(Locations).columns])
     width = (bounds[:, 1] - bounds[:, 0]) / BINS
-    return bounds[:, 0] + posterior @ centre * width, posterior @ deviation * width
+    return bounds[:, 0] + centre * width, deviation * width
+
+
+def _told(counts: Floats, variance: float) -> tuple[Floats, Floats]:
+    """Centre and deviation of each column, in bins; without noise, those of the histogram."""
+    if variance:
+        posterior, (centre, deviation, _) = _laws(counts, variance), _normal_histograms(BINS)
+        return posterior @ centre, posterior @ deviation
+    middles, shares = np.arange(BINS) + 0.5, counts / np.maximum(counts.sum(axis=1), 1)[:, None]
+    mean = shares @ middles
+    squared = (shares * (middles - mean[:, None]) ** 2).sum(axis=1)
+    return mean, np.maximum(np.sqrt(squared), NARROWEST)
 
 
 def spread(counts: Floats, variance: float) -> Floats:

@@ -160,6 +160,11 @@ class MomentJudge:
         out[..., x, y] = out[..., y, x] = np.maximum(tested.z**2 - tested.variance, FAINTEST)
         return out
 
+    @property
+    def doubt(self) -> tuple[float, ...]:
+        """What a test needs beside the matrices: rows, noise, and log(1/alpha)."""
+        return self.evidence.rows / self.evidence.spread, self.evidence.noise, log(1 / self.alpha)
+
     def margins(self, questions: Indices) -> Floats:
         """Log Bayes factor for dependence, less log(1/alpha): negative says independent."""
         return _in_blocks(self.evidence, questions, _margin)[0] - log(1 / self.alpha)

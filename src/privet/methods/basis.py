@@ -23,7 +23,7 @@ from privet.search.constraints import Constraints
 from privet.search.memo import Memo
 from privet.search.pc import skeleton
 from privet.search.potential import potential
-from privet.search.protocols import GainRows, Gains, Judge, Locals
+from privet.search.protocols import Formula, GainRows, Gains, Judge, Locals
 from privet.search.skeleton import Separators
 from privet.search.stability import Sure, never
 
@@ -33,11 +33,21 @@ MOST_WAITING = 1 << 22  # numbers that wait to be heard, so that memory stays bo
 Stack = Callable[[int, np.random.Generator], Judge]
 
 
+@dataclass(frozen=True)
+class Ascent:
+    """Gains that are the differences of one score, by themselves and by the row, and the formula
+    that they have, if any. Nobody listens."""
+
+    gains: Gains
+    rows: GainRows
+    formula: Formula | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Basis:
     """``local`` is None where noise is shared between families, so that there is no likelihood:
     then scores are made from tests, and hold among the edges that tests have found. ``rows`` are
-    gains by the row, where these are quick to find.
+    gains by the row, where these are quick to find; ``ascent`` is for searches that go back.
 
     ``replicas`` makes bases that might have been measured instead, if that can be said; ``near``
     are the pairs that a search on a replica need look at, since the others were dropped without
@@ -52,6 +62,7 @@ class Basis:
     local: Locals | None
     listener: Listener
     rows: HeardRows | None = None
+    ascent: Ascent | None = None
     replicas: Callable[[int, np.random.Generator], Replicas] | None = None
     near: Bools | None = None
     sites: tuple[Gains, ...] = ()

@@ -14,6 +14,7 @@ from types import ModuleType
 
 import privet.methods
 from privet.errors import MethodError
+from privet.graph.knowledge import Knowledge
 from privet.methods.method import Finding, Method
 from privet.methods.options import Settings
 from privet.methods.search import Search, check_parents, check_score, run
@@ -22,7 +23,7 @@ from privet.privacy.queries.base import Release
 from privet.schema.column import did_you_mean
 from privet.schema.model import Schema
 
-# Columns of exact moments up to which GES finds better graphs than PC (``docs/benchmarks.md``).
+# Columns of moments up to which GES finds better graphs than PC (``docs/benchmarks.md``).
 MOST_FOR_GES = 100
 
 
@@ -116,8 +117,17 @@ def on_evidence(kind: str) -> list[str]:
 
 
 def auto(schema: Schema, delta: float, private: bool) -> Method:
-    """Moments if every column is numeric and Gaussian noise may be used, else tables. PC is best on
-    noisy evidence and on tables; on exact moments GES is, unless there are very many columns."""
+    """Moments if every column is numeric and Gaussian noise may be used, else tables. GES is best
+    on moments, unless there are very many columns, and PC on tables. Where knowledge has a say, GES
+    is not compiled, and all its replicas on noisy moments might take a minute: PC serves there."""
+    search = "ges" if schema.has_moments and len(schema.columns) <= MOST_FOR_GES else "pc"
     if not private:
-        return get("ges" if schema.has_moments and len(schema.columns) <= MOST_FOR_GES else "pc")
-    return get("moment-pc" if schema.has_moments and delta > 0 else "interaction-pc")
+        return get(search)
+    search = search if schema.knowledge == Knowledge() else "pc"
+    return get(f"moment-{search}" if schema.has_moments and delta > 0 else "interaction-pc")
+
+
+def for_sites(name: str) -> str:
+    """What searches the evidence of several sites that this method has measured: their moments have
+    no score together, so that GES is no better than PC there, and slower."""
+    return "moment-pc" if name == "moment-ges" else name

@@ -33,6 +33,7 @@ from privet.arrays import Bools, Floats, Indices
 from privet.evidence.moments import MomentEvidence
 from privet.independence.fisher_z import fisher_z
 from privet.scores.families import Families
+from privet.search.protocols import Formula
 
 MEAN_WEIGHT = 1.0  # α_μ: the prior mean weighs as much as so many rows
 BLOCK = 1 << 21  # numbers at a time, so that memory stays bounded
@@ -101,12 +102,20 @@ class Gaussian(Families):
         members of the set would add means nothing."""
         return self._gains(ys, given, None)
 
+    def formula(self) -> Formula:
+        terms = [self._terms(width) for width in range(len(self._matrix))]
+        return Formula(self._matrix, np.array(terms).T)
+
+    def _terms(self, width: int) -> tuple[float, float, float]:
+        """Constant, weight and tilt of a gain beside so many columns."""
+        zero = self._constant(width) if width else 0.0
+        constant = zero - 2 * self._constant(width + 1) + self._constant(width + 2)
+        return constant, self._weight(width + 2), self._weight(width + 2) - self._weight(width + 1)
+
     def _gains(self, ys: Indices, given: Indices, columns: Indices | None) -> Floats:
         """Of these columns, or all; y is one of them."""
         width, size = given.shape[1], len(self._matrix) if columns is None else 2
-        zero = self._constant(width) if width else 0.0
-        constant = zero - 2 * self._constant(width + 1) + self._constant(width + 2)
-        weight, tilt = self._weight(width + 2), self._weight(width + 2) - self._weight(width + 1)
+        constant, weight, tilt = self._terms(width)
         out = np.empty((len(ys), size))
         step = max(1, BLOCK // (size * (width + 1)))
         for start in range(0, len(ys), step):

@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from privet.search.classes import Delete, Insert, Operator, Turn, steps
-from privet.search.hill_climb import TINY
-from privet.search.options import Option, Options, Weights, differing
+from privet.search.options import Option, Options, Weights, differing, rounded
 from privet.search.states import State
 
 # The two ends of an edge, and what they were joined to when it got a second look.
@@ -98,7 +97,7 @@ class Climb:
         ]
         rows.memory.learn(step.lost for step in found if step.lost is not None)
         return sorted(
-            (rows.memory.gain(*step.lost), step.x, step.y, step.clique)
+            (rounded(rows.memory.gain(*step.lost)), step.x, step.y, step.clique)
             for step in found
             if step.lost is not None
         )
@@ -114,7 +113,7 @@ class Climb:
         there, gained = self.up(self._move(state, without))
         self.insert.apart = 0
         self.insert.touched |= pair
-        if gained - cost > TINY:
+        if gained > cost:
             return self.up(there)[0]
         self._move(there, state)
         return None

@@ -14,6 +14,7 @@ a round, and there are a few rounds at most.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -21,11 +22,12 @@ from privet.arrays import Bools
 from privet.graph.bits import bits_of
 from privet.graph.meek import cpdag
 from privet.search.classes import Bounds, Delete, Insert, Operator, Turn
+from privet.search.compiled import climbed
 from privet.search.constraints import Constraints
 from privet.search.eager import eagerly
 from privet.search.hill_climb import Remembered, closed
 from privet.search.options import Options, Weights, differing
-from privet.search.protocols import GainRows, Gains
+from privet.search.protocols import Formula, GainRows, Gains
 from privet.search.rows import Rows
 from privet.search.states import State
 
@@ -43,6 +45,7 @@ def ges(
     start: Bools | None = None,
     detours: Bools | None = None,
     eager: bool = False,
+    formula: Formula | None = None,
 ) -> Bools:
     """The CPDAG, closed under knowledge, that no single step improves.
 
@@ -62,7 +65,7 @@ def ges(
     stuck where an arrow at k is wrong [Nandy, Hauser, Maathuis 2018: ARGES].
 
     ``eager``, for gains that are the differences of one score: the search may go back
-    (``eager.py``), which takes longer.
+    (``eager.py``), which takes longer, unless they have a ``formula``.
     """
     size = len(constraints.allowed)
     first = constraints.required & constraints.allowed if start is None else start
@@ -71,7 +74,7 @@ def ges(
     most = size if max_parents is None else max_parents
     limits = [bits_of(row) for row in among]
     operators = Insert(None if candidates is None else limits), Delete(), Turn()
-    climb = eagerly if eager else _rounds
+    climb = partial(_eagerly, formula) if eager else _rounds
     state = climb(State.of(cpdag(first)), Weights(Bounds.of(constraints), known, most), operators)
     found = closed(state.matrix, constraints)
     assert found is not None, "every state has a DAG that honours knowledge"
@@ -91,6 +94,15 @@ def _unbound(constraints: Constraints, pairs: Bools | None) -> Constraints | Non
     if np.array_equal(allowed, constraints.allowed):
         return None
     return Constraints(allowed, possible, constraints.required)
+
+
+def _eagerly(
+    formula: Formula | None, state: State, weights: Weights, operators: tuple[Insert, Delete, Turn]
+) -> State:
+    found = None
+    if formula is not None and operators[0].candidates is None:
+        found = climbed(state, weights, formula)
+    return eagerly(state, weights, operators) if found is None else found
 
 
 def _rounds(state: State, weights: Weights, operators: Sequence[Operator]) -> State:

@@ -10,8 +10,7 @@ import numpy as np
 
 from privet.graph.bits import members
 from privet.search.classes import ANYWHERE, Bounds, Insert, Operator, Turn, cliques, steps
-from privet.search.hill_climb import TINY
-from privet.search.rows import Row, Rows
+from privet.search.rows import GRAIN, Row, Rows
 from privet.search.states import State
 
 # Minus what it is worth, x, y and the clique.
@@ -59,9 +58,13 @@ class Weights:
         worth: dict[int, list[Option]] = {}
         for x, y, clique, won, lost in found:
             value = (memory.gain(*won) if won else 0.0) - (memory.gain(*lost) if lost else 0.0)
-            if TINY < value < np.inf:
-                worth.setdefault(y, []).append((-value, x, y, clique))
+            if 0.5 < value * GRAIN < np.inf:
+                worth.setdefault(y, []).append((-rounded(value), x, y, clique))
         return worth
+
+
+def rounded(value: float) -> float:
+    return round(value * GRAIN) / GRAIN
 
 
 def _alike(state: State, y: int, xs: int) -> dict[int, int]:

@@ -7,7 +7,10 @@ question as for hundreds.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
+
+import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
 
@@ -20,6 +23,22 @@ Gains = Callable[[Indices], Floats]
 GainRows = Callable[[Indices, Indices, Bools], Floats]
 # For a child and rows of parent sets: their scores, higher is better; -inf: not to be had.
 Locals = Callable[[int, Indices], Floats]
+
+
+@dataclass(frozen=True)
+class Formula:
+    """Gains in closed form. With s and ρ the variances and the correlation of x and y given k other
+    columns, in ``matrix``, they are constant[k] - weight[k] log(1 - ρ²) - tilt[k] (log s_x +
+    log s_y); ``terms`` has a row of each.
+
+    Where ``metric`` is that of noise in the matrix (``independence/fisher_z.py``), nothing is
+    inserted that a test does not find dependent; ``doubt`` are its rows, the variance of the noise
+    and the log Bayes factor that it asks for."""
+
+    matrix: Floats
+    terms: Floats
+    metric: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    doubt: tuple[float, ...] = ()
 
 
 class Judge(Protocol):

@@ -10,16 +10,32 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from privet.arrays import Bools, Floats
+from privet.arrays import Bools, Floats, Indices
 from privet.graph.bits import bits_of, flags_of, members
-from privet.search.hill_climb import HOPELESS, TINY, Remembered
-from privet.search.protocols import GainRows
+from privet.search.hill_climb import HOPELESS, Remembered
+from privet.search.protocols import GainRows, Gains
 from privet.search.states import State
 
 # y, P and the x that are asked for, sets in bits.
 Row = tuple[int, int, int]
 # Minus a gain that is more than rounding, and its x.
 Gain = tuple[float, int]
+# Parts of a nat that what a step is worth is rounded to: what ties, ties, however it was added up.
+GRAIN = 1 << 10
+
+
+def believed(rows: GainRows, margins: Gains) -> GainRows:
+    """The same gains, but nothing is worth inserting that a judge finds independent."""
+
+    def answer(ys: Indices, given: Indices, asked: Bools) -> Floats:
+        answers = rows(ys, given, asked).copy()
+        at, xs = np.nonzero(asked & (answers > 0))
+        if len(at):
+            doubtful = margins(np.column_stack((xs, ys[at], given[at]))) <= 0
+            answers[at[doubtful], xs[doubtful]] = HOPELESS
+        return answers
+
+    return answer
 
 
 class Rows:
@@ -67,8 +83,9 @@ class Rows:
             told, found = self._known[y].get(given, (0, []))
             self._known[y][given] = told | xs, found
             gains.append(found)
-        at, columns = np.nonzero(flags & (answers > TINY) & (answers < np.inf))
-        parts = at.tolist(), (-answers[at, columns]).tolist(), columns.tolist()
+        at, columns = np.nonzero(flags & (answers * GRAIN > 0.5) & (answers < np.inf))
+        values = -np.rint(answers[at, columns] * GRAIN) / GRAIN
+        parts = at.tolist(), values.tolist(), columns.tolist()
         for row, value, x in zip(*parts, strict=True):
             gains[row].append((value, x))
 

@@ -38,7 +38,7 @@ from privet.evidence.plan import moment_effects
 from privet.independence.effects import of_moments
 from privet.independence.fisher_z import MomentJudge
 from privet.independence.joint import JointMomentJudge
-from privet.methods.basis import Basis, Replicas, on_scores, on_tests
+from privet.methods.basis import Ascent, Basis, Replicas, on_scores, on_tests
 from privet.methods.copies import copies_of
 from privet.methods.options import Settings
 from privet.methods.search import Search, check_order
@@ -48,9 +48,11 @@ from privet.privacy.queries.moments import Locations
 from privet.schema.model import Schema
 from privet.scores import gaussian
 from privet.search.protocols import Judge
+from privet.search.rows import believed
 from privet.trust.curator import Curator
 
 MOST_COLUMNS = 1000
+NOISY_PRICE = 1.5  # of an edge in BIC, for noise that all edges share [found by experiment]
 
 
 def check(schema: Schema, settings: Settings) -> None:
@@ -116,12 +118,8 @@ def _of_each(judge: Judge) -> Sequence[Judge]:
 def _on(evidence: MomentEvidence, settings: Settings) -> Basis:
     size = len(evidence.names)
     alpha = settings.level(size)
-    score = (
-        gaussian.bge(evidence)
-        if settings.score == "bge"
-        else gaussian.gaussian_bic(evidence, settings.penalty)
-    )
-    alone = on_scores(MomentJudge(evidence, alpha), score)
+    judge = MomentJudge(evidence, alpha)
+    alone = on_scores(judge, _score(evidence, settings))
 
     def replicas(count: int, rng: np.random.Generator) -> Replicas:
         near, stack = alone.listener.near(size), evidence.replicas(count, rng)
@@ -134,7 +132,28 @@ def _on(evidence: MomentEvidence, settings: Settings) -> Basis:
         )
 
     effects = partial(of_moments, [evidence])
-    return replace(alone, replicas=replicas, moments=evidence, effects=effects)
+    ascent = _ascent(evidence, judge, settings)
+    return replace(alone, replicas=replicas, moments=evidence, effects=effects, ascent=ascent)
+
+
+def _score(evidence: MomentEvidence, settings: Settings, price: float = 1.0) -> gaussian.Gaussian:
+    if settings.score == "bge":
+        return gaussian.bge(evidence)
+    return gaussian.gaussian_bic(evidence, settings.penalty * price)
+
+
+def _ascent(evidence: MomentEvidence, judge: MomentJudge, settings: Settings) -> Ascent:
+    """With noise, a score takes it to be the same in all directions, which it is not where columns
+    nearly tell each other: there is too much to gain. So nothing is inserted that a test, which
+    knows the noise of each direction, finds independent."""
+    if not evidence.noise:
+        score = _score(evidence, settings)
+        return Ascent(score.gains, score.rows, score.formula())
+    score = _score(evidence, settings, NOISY_PRICE)
+    formula = replace(score.formula(), metric=evidence.scaled_metric, doubt=judge.doubt)
+    # tests are about correlations, which the matrix of BGe is not
+    known = None if settings.score == "bge" else formula
+    return Ascent(score.gains, believed(score.rows, judge.margins), known)
 
 
 def _each(
