@@ -144,6 +144,19 @@ def test_maps_that_do_not_fit_a_table_are_refused() -> None:
             compiled.counts.fan(*wrong)
 
 
+def test_small_tables_are_counted_as_fans(way: str) -> None:
+    """Those that maps serve; others are left to blocks, and all of them where rows are weighed."""
+    wanted = [("a", "b", "c"), ("a", "b", "d"), ("d", "a", "b"), ("i", "a"), ("a", "b", "f")]
+    found = Packed(codes(), SIZES, None).small(wanted)
+    assert {*found} == ({*wanted[:4]} if way == "compiled" else set())
+    for columns, table in found.items():
+        assert np.array_equal(table, plainly(columns, None))
+    assert not Packed(codes(), SIZES, np.ones(ROWS, dtype=np.uint8)).small(wanted)
+    tables = MemoryRows(declared(), codes, dict).table_batch(wanted)
+    for columns, table in zip(wanted, tables, strict=True):
+        assert np.array_equal(table, plainly(columns, None))
+
+
 def declared() -> Schema:
     columns = tuple(
         Column(name=name, kind="categorical", levels=tuple(map(str, range(k))))

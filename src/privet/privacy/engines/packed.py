@@ -114,6 +114,24 @@ class Packed:
             counts = self._count([one.codes, other.codes], [one.cells, other.cells]) @ other.levels
         return np.asarray(one.levels.T @ counts).astype(np.int64)
 
+    def small(self, wanted: Sequence[Names]) -> dict[Names, Integers]:
+        """The tables of those sets of different columns that maps of bits serve, if these were
+        compiled: all that differ in the last column alone are one fan."""
+        fans: dict[Names, Names] = {}
+        if compiled.counts is not None and self._weights is None:
+            for columns in wanted:
+                if len(columns) > 1 and self._maps.serve(columns[:-1], columns[-1:]):
+                    fans[columns[:-1]] = (*fans.get(columns[:-1], ()), columns[-1])
+        found: dict[Names, Integers] = {}
+        for base, others in fans.items():
+            fan, start = self._maps.fan(base, others), 0
+            shape = [self._sizes[name] for name in base]
+            for name in others:
+                table = fan[:, start : start + self._sizes[name]]
+                found[*base, name] = table.reshape(*shape, -1)
+                start += self._sizes[name]
+        return found
+
     def fan(self, base: Names, others: Names) -> Integers:
         """How many rows have each cell of the table of the base and each level of the others."""
         if self._weights is None and self._maps.serve(base, others):
