@@ -23,7 +23,7 @@ MEASURED = 2  # given columns that interactions serve
 # columns of the most levels that tables serve need as many.
 WIDEST_TABLE = 32**3
 MOST_CELLS = 1 << 24  # of all tables that one search counts, since they are kept and saved
-FEWEST_ROWS = 10  # for each cell of the whole table: tests on fewer find nothing, whatever is there
+FEWEST_ROWS = 10  # for each cell of the whole table: tests on fewer have little power
 
 
 @dataclass(frozen=True)
