@@ -5,10 +5,11 @@ BIN := $(VENV)/bin
 
 FLARE := .venv-flare
 ENGINES := .venv-engines
+IN_C := $(wildcard src/privet/*/_*.[ch] src/privet/*/*/_*.[ch])
 
 .PHONY: demo test lint pytest coverage docs wheel screenshots federated test-engines stress bench clean
 
-$(VENV)/.installed: pyproject.toml setup.py src/privet/independence/_tests.c $(wildcard src/privet/search/_*.[ch])
+$(VENV)/.installed: pyproject.toml setup.py $(IN_C)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Privet needs Python 3.11 or later; try make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
@@ -87,7 +88,7 @@ bench: $(VENV)/.installed-test
 #   export PRIVET_POSTGRES=$PWD/usr/lib/postgresql/15/bin LD_LIBRARY_PATH=$PWD/usr/lib/x86_64-linux-gnu
 #   export JAVA_HOME=$(echo $PWD/usr/lib/jvm/java-17-openjdk-*)
 # As root: apt-get install postgresql openjdk-17-jre-headless. What is not there is skipped, and said.
-$(ENGINES)/.installed: pyproject.toml setup.py src/privet/independence/_tests.c $(wildcard src/privet/search/_*.[ch])
+$(ENGINES)/.installed: pyproject.toml setup.py $(IN_C)
 	$(PYTHON) -m venv $(ENGINES)
 	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test,postgres,spark,delta,iceberg]' \
 		'pyiceberg[sql-sqlite]'

@@ -1,22 +1,24 @@
-"""Tests and a search in C, beside what pyproject.toml says. Without a compiler they are left out,
-and Python does the same (src/privet/independence/compiled.py, src/privet/search/compiled.py). One
-wheel of a platform serves every Python."""
+"""What is in C, beside what pyproject.toml says. Without a compiler it is left out, and Python does
+the same: ``compiled.py`` in its room says so. One wheel of a platform serves every Python."""
 
 from pathlib import Path
 
 from setuptools import Extension, setup
 
+IN_C = ("independence/_tests", "privacy/engines/_counts", "scores/_gains", "search/_climb")
+
 setup(
     ext_modules=[
         Extension(
-            f"privet.{room}.{name}",
-            [f"src/privet/{room}/{name}.c"],
-            depends=[str(path) for path in Path("src/privet", room).glob("*.h")],
+            f"privet.{path.replace('/', '.')}",
+            [f"src/privet/{path}.c"],
+            depends=[str(header) for header in Path("src/privet", path).parent.glob("*.h")],
             optional=True,
             py_limited_api=True,
-            extra_compile_args=["-O3"],  # loops of fixed length are unrolled
+            # loops of fixed length are unrolled; products are rounded before they are added, as arrays do
+            extra_compile_args=["-O3", "-ffp-contract=off"],
         )
-        for room, name in (("independence", "_tests"), ("search", "_climb"))
+        for path in IN_C
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

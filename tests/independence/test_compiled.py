@@ -146,16 +146,37 @@ def test_a_call_is_short_however_large_its_tests(
     """A run cannot be interrupted in the midst of one."""
     asked: list[Indices] = []
 
-    def spy(evidence: TableEvidence, questions: Indices, strata: bool) -> Floats:
+    def spy(evidence: TableEvidence, questions: Indices, _strata: bool, _gauged: bool) -> Floats:
         asked.append(questions)
         return np.zeros((2, *evidence.replicas, len(questions)))
 
-    monkeypatch.setattr(compiled, "_factors", spy)
+    monkeypatch.setattr(compiled, "_called", spy)
     evidence, questions = noisy(20.0, copies=100), np.tile([2, 4, 1, 0], (2000, 1))
     compiled.factors(evidence, questions, strata=strata)
     numbers = 8 * 6 if strata else 8
     assert np.array_equal(np.concatenate(asked), questions)
     assert max(map(len, asked)) * 100 * numbers**3 < 1e9
+
+
+@needed
+@pytest.mark.parametrize("questions", QUESTIONS, ids=["pairs", "one given", "two given"])
+def test_statistics_without_noise_are_those_of_arrays(
+    questions: Indices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of tables with rare levels and of replicas; with noise they would be others."""
+    for evidence in (noisy(0.0, copies=1), noisy(0.0)):
+        assert evidence.exact
+        usual = chi2.gauges(evidence, questions)
+        with monkeypatch.context() as without:
+            without.setattr(compiled, "tests", None)
+            arrays = chi2.gauges(evidence, questions)
+        np.testing.assert_allclose(usual, arrays, rtol=1e-9, atol=1e-9)
+        assert np.allclose(usual[1], in_terms(evidence, questions), rtol=1e-9)
+
+
+def in_terms(evidence: TableEvidence, questions: Indices) -> Floats:
+    """The statistics of full answers."""
+    return chi2.pooled(evidence, questions).statistic
 
 
 def test_without_a_compiler_arrays_serve(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from privet.independence import chi2
 from privet.independence import exact_tables as counted
 from privet.independence.exact_tables import ExactTableJudge
 from privet.independence.tables import TableJudge
+from privet.methods.sources import exact as exact_source
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.tables import Components
 from privet.schema.column import Column
@@ -51,7 +52,7 @@ def binary(data: dict[str, list[str]]) -> Schema:
     return Schema(name="people", columns=tuple(columns))
 
 
-def discover(data: Any, order: int, method: str = "pc", **options: Any) -> privet.Discovery:
+def discover(data: Any, order: int | None, method: str = "pc", **options: Any) -> privet.Discovery:
     return privet.discover(
         data, binary(data), private=False, method=method, max_order=order, **options
     )
@@ -124,7 +125,7 @@ def exact(counts: NDArray[np.int64]) -> tuple[Schema, TableEvidence, ExactTables
 
 
 def test_a_table_that_is_too_wide_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, evidence, tables = exact(np.full((2, 2, 2, 2, 3), 5))
+    _, evidence, tables = exact(np.full((2, 2, 2, 2, 3), 10))
     judge = ExactTableJudge(evidence, tables, TableJudge(evidence, 0.1))
     question = np.array([[0, 1, 2, 3, 4]], dtype=np.intp)
     assert judge.margins(question)[0] < 0
@@ -132,6 +133,37 @@ def test_a_table_that_is_too_wide_is_not_asked_for(monkeypatch: pytest.MonkeyPat
     assert cells == 2 * 2**3 * 3
     monkeypatch.setattr(counted, "WIDEST_TABLE", 2**3 * 3 - 1)
     assert judge.margins(question)[0] == np.inf and tables.cells() == cells
+
+
+@pytest.mark.parametrize(("rows", "answered"), [(9, False), (10, True)])
+def test_strata_must_hold_rows(rows: int, answered: bool) -> None:
+    """So many for each cell of the whole table; with fewer given, tests pool what there is."""
+    _, evidence, tables = exact(np.full((2, 2, 2, 2, 2), rows))
+    judge = ExactTableJudge(evidence, tables, TableJudge(evidence, 0.1))
+    assert (judge.margins(np.array([[0, 1, 2, 3, 4]]))[0] < 0) == answered
+    assert np.isfinite(judge.margins(np.array([[0, 1, 2, 3]]))[0])
+    assert tables.cells() == (2 * 2**4 if answered else 0)
+
+
+def test_a_search_that_is_not_told_gives_three_columns() -> None:
+    """Which explain an edge that two do not; the certificate says so. On saved evidence that lacks
+    a table the question is left open, unless the search is told to ask it."""
+    table = through(3, 20)
+    told, found = discover(table, 3), discover(table, None)
+    assert joined(found) == truth(3) == joined(told) != joined(discover(table, 2))
+    assert found.certificate["options"]["max_order"] == 3
+    assert found.absences == told.absences and len(found.absences)
+    fewer = discover(table, 2).evidence
+    assert joined(privet.discover(evidence=fewer)) == joined(discover(table, 2))
+    assert discover(table, None, "fci").certificate["options"]["max_order"] == 2
+
+
+def test_the_first_look_answers_what_the_search_would_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = discover(through(3, 20), None)
+    nothing = property(lambda _: None, lambda _look, _pooled: None)
+    monkeypatch.setattr(exact_source.FirstLook, "pooled", nothing, raising=False)
+    anew = discover(through(3, 20), None)
+    assert anew.graph == kept.graph and anew.absences == kept.absences
 
 
 def test_too_many_cells_are_refused_in_these_words(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ from privet.results import saved as evidence_file
 from privet.results.saved import Saved
 from privet.schema.column import Column
 from privet.schema.model import Adjacency, Schema
+from privet.scores import compiled
 from privet.scores import tables as score_tables
 from privet.scores.families import Families
 from privet.scores.gaussian import bge, gaussian_aic, gaussian_bic
@@ -318,6 +319,51 @@ def test_some_columns_at_a_time_add_what_all_do(name: str, monkeypatch: pytest.M
     for most in (1, 10, 30, 100):
         monkeypatch.setattr(score_tables, "MOST_TOGETHER", most)
         assert (all_scores()[name].rows(ys, given, flags) == rows).all()
+
+
+@pytest.mark.skipif(compiled.gains is None, reason="there was no compiler")
+@pytest.mark.parametrize("name", ["bic", "aic"])
+def test_what_was_compiled_is_what_arrays_say(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the last bit, as sums are exact; above so many rows arrays are asked, as they are not."""
+    asked = [(y, *s) for y in range(4) for w in (1, 2) for s in combinations({*range(4)} - {y}, w)]
+
+    def rows() -> list[NDArray[np.float64]]:
+        score = all_scores()[name]
+        flags = [~np.isin(np.arange(4), one)[None] for one in asked]
+        each = zip(asked, flags, strict=True)
+        return [score.rows(np.array([y]), indices(tuple(s)), flag)[flag] for (y, *s), flag in each]
+
+    quick = rows()
+
+    def likelihood(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(score_tables, "MOST_EXACT", 299)
+    monkeypatch.setattr(compiled.gains, "likelihood", likelihood)
+    for one, other in zip(quick, rows(), strict=True):
+        assert len(one) and one.tolist() == other.tolist()
+    monkeypatch.setattr(score_tables, "MOST_EXACT", 300)
+    with pytest.raises(AssertionError):
+        rows()
+
+
+@pytest.mark.skipif(compiled.gains is None, reason="there was no compiler")
+def test_counts_that_do_not_fit_are_refused() -> None:
+    counts, levels = np.array([[3, 1], [0, 2]]), np.array([2])
+    logs, out = np.arange(7.0), np.empty(1)
+    compiled.gains.likelihood(counts, (1, 2, 1), levels, logs, out)  # of n, and not n log n
+    assert out.tolist() == [0.0]
+    for wrong in (
+        (counts, (1, 2, 2), levels, logs, out),
+        (counts, (0, 2, 1), levels, logs, out),
+        (counts, (1, 2, 1), np.array([3]), logs, out),
+        (counts, (1, 2, 1), np.array([1, 1]), logs, out),
+        (counts, (1, 2, 1), levels[:0], logs, out[:0]),
+        (counts, (1, 2, 1), levels, logs[:6], out),
+        (counts - 1, (1, 2, 1), levels, logs, out),
+    ):
+        with pytest.raises(ValueError, match="counts do not fit"):
+            compiled.gains.likelihood(*wrong)
 
 
 def test_batches_answer_as_single_questions_do() -> None:

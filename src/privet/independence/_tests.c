@@ -46,10 +46,10 @@ typedef struct { /* one end; arrays of lanes are level by stratum */
 
 typedef struct { /* a question (x, y, *Z), where its components are, and room for the rest */
     const Evidence *all;
-    int width, strata;
+    int width, strata, gauged, calm; /* calm: without noise */
     const whole *columns, *first, *steps; /* of each set of axes: -1 where it was not measured */
     const double *variance;
-    whole k[AXES], n, size, *x, *y, *z; /* levels and stratum of each departure */
+    whole k[AXES], n, size, block, *x, *y, *z; /* levels and stratum of each departure */
     End ends[2];
     Cell *cells;
     double *noise[4]; /* of two strata, for components without ends, with x, with y, with both */
@@ -166,8 +166,8 @@ static lanes dot(const lanes *a, const lanes *b, whole count) {
     return even + odd;
 }
 
-/* d' C^-1 d + log|C| - log|base|, of each C = base + square * grown, from Cholesky factors bordered
-   by d; all at once, so that none waits for another. Pivots are held against those of the base:
+/* d' C^-1 d + log|C| - log|base|, of each C = base + square * grown, in blocks between which there
+   is nothing, from Cholesky factors bordered by d; all at once, so that none waits for another. Pivots are held against those of the base:
    their ratio is between 1 and the number of rows, so that a product of a few stays finite. */
 static void lengths(const Question *q, lanes *out) {
     const whole m = q->size;
@@ -175,11 +175,12 @@ static void lengths(const Question *q, lanes *out) {
     for (int t = 0; t < EFFECTS; t++) out[t] = zero, ratio[t] = zero + 1.0;
     for (whole j = 0; j < m; j++) {
         const lanes *own = q->root + j * m * EFFECTS;
-        for (whole i = j; i <= m; i++) {
+        const whole start = j - j % q->block, end = start + q->block;
+        for (whole i = j; i <= m; i = i == end - 1 ? m : i + 1) {
             lanes *row = q->root + i * m * EFFECTS, sum[EFFECTS], grown = zero, base = q->d[j];
             if (i < m) base = q->base[i * m + j], grown = q->grown[i * m + j];
             for (int t = 0; t < EFFECTS; t++) sum[t] = base + SQUARES[t] * grown;
-            for (whole c = 0; c < j * EFFECTS; c += EFFECTS)
+            for (whole c = start * EFFECTS; c < j * EFFECTS; c += EFFECTS)
                 for (int t = 0; t < EFFECTS; t++) sum[t] -= row[c + t] * own[c + t];
             for (int t = 0; i == j && t < EFFECTS; t++) {
                 EACH AT(scale[t]) = 1.0 / sqrt(AT(sum[t]));
@@ -197,14 +198,47 @@ static void lengths(const Question *q, lanes *out) {
     }
 }
 
+/* A hair's breadth more on the diagonal, so that empty levels can be inverted; how much it is. */
+static lanes ridge(const Question *q) {
+    const whole m = q->size;
+    lanes trace = {0};
+    for (whole i = 0; i < m; i++) trace += q->base[i * (m + 1)];
+    trace = 1e-9 * (trace / (double)m) + 1e-9;
+    for (whole i = 0; i < m; i++) q->base[i * (m + 1)] += trace;
+    return trace;
+}
+
+/* Without noise: d' C^-1 d, and the trace of C^-1 S, S the sampling covariance, which C is but for
+   its ridge; so that is m less the ridge times the trace of C^-1, from the inverse of the root. */
+static void gauge(const Question *q, lanes *length, lanes *trace) {
+    const whole m = q->size;
+    lanes zero = {0}, extra = ridge(q), *root = q->root, *d = root + m * m, *line = q->grown;
+    *length = *trace = zero;
+    for (whole j = 0; j < m; j++) {
+        lanes scale = zero;
+        for (whole i = j; i <= m; i++) {
+            lanes sum = (i < m ? q->base[i * m + j] : q->d[j]);
+            sum -= dot(root + i * m, root + j * m, j);
+            if (i == j) EACH AT(scale) = 1.0 / sqrt(AT(sum));
+            root[i * m + j] = sum * scale;
+        }
+        *length += d[j] * d[j];
+    }
+    for (whole c = 0; c < m; c++)
+        for (whole i = c; i < m; i++) {
+            line[i] = (zero + (i == c) - dot(root + i * m + c, line + c, i - c)) / root[i * m + i];
+            *trace += line[i] * line[i];
+        }
+    *trace = (double)m - extra * *trace;
+}
+
 /* The log Bayes factor (``terms.py``). */
 static void weigh(const Question *q, lanes *out) {
     const whole m = q->size, a = q->k[0] - 1, b = q->k[1] - 1;
     const double apart_x = 1.0 / (double)(a + 1), apart_y = 1.0 / (double)(b + 1);
-    lanes trace = {0}, sum = {0}, terms[EFFECTS];
-    for (whole i = 0; i < m; i++) trace += q->base[i * (m + 1)];
+    lanes sum = {0}, terms[EFFECTS];
+    ridge(q);
     for (whole i = 0; i < m; i++) {
-        q->base[i * (m + 1)] += 1e-9 * (trace / (double)m) + 1e-9;
         for (whole j = q->z[i] * a * b; j <= i; j++)
             q->base[i * m + j] += GRAIN * ((q->x[i] == q->x[j]) - apart_x)
                                 * ((q->y[i] == q->y[j]) - apart_y);
@@ -279,32 +313,42 @@ static lanes product(const Question *q, whole x, whole y, whole z) {
     return exact;
 }
 
-/* Departures summed over strata, and their covariance. */
-static lanes pool(const Question *q, lanes rows) {
+/* Adds the noise of departures summed over strata to their covariance. */
+static void blur(const Question *q, lanes *free) {
     const End *x = &q->ends[0], *y = &q->ends[1];
     const whole n = q->n, a = x->k - 1, b = y->k - 1, m = a * b, most = q->all->most;
-    lanes *p = q->scratch, *r = multinomial(q, x, p), *free = multinomial(q, y, r);
     lanes *h = free + m * n, *across_x = h + m * n, *across_y = across_x + a * a;
     cross(q->noise[1], y->free, b, n, h, across_y);
     cross(q->noise[2], x->free, a, n, h, across_x);
-    for (whole i = 0; i < m; i++) {
-        q->d[i] = q->table[q->x[i] * y->k + q->y[i]];
-        for (whole z = 0; z < n; z++) {
+    for (whole i = 0; i < m; i++)
+        for (whole z = 0; z < n; z++)
             free[i * n + z] = x->free[q->x[i] * n + z] * y->free[q->y[i] * n + z];
-            q->d[i] -= product(q, q->x[i] * n, q->y[i] * n, z);
-        }
-    }
     cover(q->noise[0], free, m, n, h);
     for (whole i = 0; i < m; i++)
         for (whole j = 0; j <= i; j++) {
             whole i1 = q->x[i], j1 = q->x[j], i2 = q->y[i], j2 = q->y[j];
             double within_x = x->inner[i1 * most + j1], within_y = y->inner[i2 * most + j2];
-            lanes sampling = dot(p + (i1 * a + j1) * n, r + (i2 * b + j2) * n, n);
-            q->base[i * m + j] = sampling + dot(free + i * n, h + j * n, n)
+            q->base[i * m + j] += dot(free + i * n, h + j * n, n)
                 + within_x * (q->variance[3] * within_y + across_y[i2 * b + j2])
                 + across_x[i1 * a + j1] * within_y;
-            q->grown[i * m + j] = rows * sampling;
         }
+}
+
+/* Departures summed over strata, and their covariance. */
+static lanes pool(const Question *q, lanes rows) {
+    const End *x = &q->ends[0], *y = &q->ends[1];
+    const whole n = q->n, a = x->k - 1, b = y->k - 1, m = a * b;
+    lanes *p = q->scratch, *r = multinomial(q, x, p), *free = multinomial(q, y, r);
+    for (whole i = 0; i < m; i++) {
+        q->d[i] = q->table[q->x[i] * y->k + q->y[i]];
+        for (whole z = 0; z < n; z++) q->d[i] -= product(q, q->x[i] * n, q->y[i] * n, z);
+        for (whole j = 0; j <= i; j++) {
+            const lanes *own = p + (q->x[i] * a + q->x[j]) * n;
+            q->base[i * m + j] = dot(own, r + (q->y[i] * b + q->y[j]) * n, n);
+            q->grown[i * m + j] = rows * q->base[i * m + j];
+        }
+    }
+    if (!q->calm) blur(q, free);
     return seen(q, x, 0, n) * seen(q, y, 0, n);
 }
 
@@ -314,14 +358,14 @@ static lanes stack(const Question *q) {
     const whole n = q->n, a = x->k - 1, b = y->k - 1, m = q->size, most = q->all->most;
     lanes *p = q->scratch, *r = multinomial(q, x, p), freedom = {0};
     multinomial(q, y, r);
-    memset(q->grown, 0, (size_t)(m * m) * sizeof(lanes));
+    if (!q->calm) memset(q->grown, 0, (size_t)(m * m) * sizeof(lanes));
     for (whole z = 0; z < n; z++)
         freedom += q->sure[z] * seen(q, x, z, z + 1) * seen(q, y, z, z + 1);
     for (whole i = 0; i < m; i++) {
         whole z = q->z[i], i1 = q->x[i], i2 = q->y[i];
         lanes apart = q->table[(i1 * y->k + i2) * n + z] - product(q, i1 * n, i2 * n, z);
         q->d[i] = q->sure[z] * apart;
-        for (whole j = 0; j <= i; j++) {
+        for (whole j = i - i % q->block; j <= i; j++) {
             whole o = q->z[j], j1 = q->x[j], j2 = q->y[j], at = z * n + o;
             double within_x = x->inner[i1 * most + j1], within_y = y->inner[i2 * most + j2];
             lanes free_x = x->free[i1 * n + z] * x->free[j1 * n + o];
@@ -351,7 +395,7 @@ static whole place(Question *q, char *start) {
     for (int axis = 0; axis < q->width; axis++) q->k[axis] = q->all->levels[q->columns[axis]];
     for (int axis = 2; axis < q->width; axis++) n *= q->k[axis];
     const whole a = q->k[0], b = q->k[1], times = q->strata ? n : 1, m = times * (a - 1) * (b - 1);
-    q->n = n, q->size = m;
+    q->n = n, q->size = m, q->block = q->calm ? (a - 1) * (b - 1) : m;
     for (int end = 0; end < 2; end++) {
         End *e = &q->ends[end];
         whole cells = n * (e->k = q->k[end]);
@@ -377,11 +421,13 @@ static void prepare(Question *q) {
         q->z[i] = i / (a * b), q->x[i] = i / b % a, q->y[i] = i % b;
     for (int end = 0; end < 2; end++) locate(q, axes[end], q->width - 1, q->ends[end].cells);
     locate(q, all, q->strata ? q->width : 2, q->cells);
-    for (int ends = 0; ends < 3 + q->strata; ends++) spread(q, ends, q->noise[ends]);
+    for (int ends = 0; ends < 3 + q->strata; ends++)
+        if (q->calm) memset(q->noise[ends], 0, (size_t)(q->n * q->n) * sizeof(double));
+        else spread(q, ends, q->noise[ends]);
 }
 
-/* Degrees of freedom and log Bayes factor of some replicas. */
-static lanes answer(Question *q, whole replica, lanes *factor) {
+/* Of some replicas: degrees of freedom, and their log Bayes factor; or statistic and trace. */
+static lanes answer(Question *q, whole replica, lanes *factor, lanes *trace) {
     const whole n = q->n, a = q->k[0], b = q->k[1], times = q->strata ? n : 1;
     lanes rows, freedom;
     for (int end = 0; end < 2; end++) {
@@ -403,16 +449,20 @@ static lanes answer(Question *q, whole replica, lanes *factor) {
     turn(q, 0, 1, b * times, q->table), turn(q, 1, a, times, q->table);
     share(q, &q->ends[0], q->noise[1]), share(q, &q->ends[1], q->noise[2]);
     freedom = q->strata ? stack(q) : pool(q, rows);
-    weigh(q, factor);
+    if (q->gauged) gauge(q, factor, trace);
+    else weigh(q, factor);
     return freedom;
 }
 
-/* Answers to all questions: degrees of freedom, then factors, each replica by replica. */
+/* Answers to all questions: degrees of freedom, then factors (or statistics, and then traces), each
+   replica by replica. */
 static int answers(Question *q, whole count, double *out) {
     const whole sets = 1 << q->width, copies = q->all->replicas;
     whole most = 0;
     char *memory = NULL;
     for (whole i = 0; i < count; i++) {
+        q->calm = 1;
+        for (whole set = 0; set < sets; set++) q->calm &= q->variance[set] == 0;
         whole needed = place(q, NULL);
         if (needed > most) {
             free(memory), most = needed;
@@ -420,10 +470,11 @@ static int answers(Question *q, whole count, double *out) {
         }
         place(q, memory), prepare(q);
         for (whole replica = 0; replica < copies; replica += LANES) {
-            lanes factor, freedom = answer(q, replica, &factor);
+            lanes factor, trace = {0}, freedom = answer(q, replica, &factor, &trace);
             for (int l = 0; l < LANES && replica + l < copies; l++) {
                 out[(replica + l) * count + i] = AT(freedom);
                 out[(copies + replica + l) * count + i] = AT(factor);
+                if (q->gauged) out[(2 * copies + replica + l) * count + i] = AT(trace);
             }
         }
         q->columns += q->width, q->first += sets, q->steps += sets * q->width, q->variance += sets;
@@ -438,7 +489,8 @@ static PyObject *factors(PyObject *self, PyObject *args) {
     Evidence e = {0};
     Question q = {.all = &e};
     int held = 0, failed = 0;
-    if (!PyArg_ParseTuple(args, "O!ip", &PyTuple_Type, &arrays, &q.width, &q.strata)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!ipp", &PyTuple_Type, &arrays, &q.width, &q.strata, &q.gauged))
+        return NULL;
     if (PyTuple_Size(arrays) != HEAD + AXES + 1 || q.width < 2 || q.width > AXES)
         return PyErr_Format(PyExc_ValueError, "wrong number of arrays or of columns");
     for (; !failed && held < HEAD + AXES + 1; held += !failed)

@@ -106,8 +106,29 @@ def pooled_counted(
     return Tested(*out)
 
 
+def gauges(evidence: TableEvidence, questions: Indices) -> Floats:
+    """Of pooled tests on exact evidence: degrees of freedom, the statistic T, and how many of its
+    numbers the sampling covariance S fills: the trace of C^-1 S, C the same with its ridge."""
+    out = np.zeros((3, *evidence.replicas, len(questions)))
+    quick = compiled.served(evidence, questions, strata=False)
+    if quick.any():
+        out[..., quick] = compiled.gauges(evidence, questions[quick])
+    others = np.flatnonzero(~quick)
+    for places, (terms,) in terms_of([evidence], questions[others], strata=False):
+        wanted = np.concatenate([terms.d[..., None], terms.sampling[:, 0]], axis=2)
+        solved = np.linalg.solve(terms.covariance(), wanted)
+        statistic = np.einsum("ti,ti->t", terms.d, solved[..., 0])
+        found = np.stack([terms.freedom, statistic, np.einsum("tii->t", solved[..., 1:])])
+        out[..., others[places]] = found.reshape(3, *evidence.replicas, -1)
+    return out
+
+
 def effects(evidence: TableEvidence, pairs: Indices) -> Floats:
     """Squared effect φ² of pairs, without the part that noise and sampling add."""
+    if evidence.exact:
+        numbers = (np.array(evidence.cardinalities)[pairs] - 1).prod(axis=1)
+        rows = np.maximum(np.asarray(evidence.rows), 1.0)[..., None]
+        return np.asarray(np.maximum((gauges(evidence, pairs)[1] - numbers) / rows, 1e-9))
     out = np.zeros((*evidence.replicas, len(pairs)))
     for places, (terms,) in terms_of([evidence], pairs, strata=False):
         d, sampling = terms.d, terms.sampling[:, 0]

@@ -44,18 +44,28 @@ def _work(evidence: TableEvidence, questions: Indices, strata: bool) -> Floats:
 
 def factors(evidence: TableEvidence, questions: Indices, *, strata: bool) -> Floats:
     """Degrees of freedom and log Bayes factors, of pooled tests or, with ``strata``, full ones."""
-    out = np.empty((2, *evidence.replicas, len(questions)))
+    return _answers(evidence, questions, strata, gauged=False)
+
+
+def gauges(evidence: TableEvidence, questions: Indices) -> Floats:
+    """Degrees of freedom, statistics and traces of pooled tests on exact evidence (``gauges`` of
+    ``chi2.py``)."""
+    return _answers(evidence, questions, strata=False, gauged=True)
+
+
+def _answers(evidence: TableEvidence, questions: Indices, strata: bool, gauged: bool) -> Floats:
+    out = np.empty((2 + gauged, *evidence.replicas, len(questions)))
     work = _work(evidence, questions, strata) + LEAST_WORK
     work *= np.prod(evidence.replicas) + BEFORE
     calls = np.cumsum(np.maximum(work, AT_ONCE / MOST_QUESTIONS)) // AT_ONCE
     for some in np.split(np.arange(len(questions)), np.flatnonzero(np.diff(calls)) + 1):
-        out[..., some] = _factors(evidence, questions[some], strata)
+        out[..., some] = _called(evidence, questions[some], strata, gauged)
     if np.isnan(out).any():  # as numpy says it
         raise np.linalg.LinAlgError("Matrix is not positive definite")
     return out
 
 
-def _factors(evidence: TableEvidence, questions: Indices, strata: bool) -> Floats:
+def _called(evidence: TableEvidence, questions: Indices, strata: bool, gauged: bool) -> Floats:
     """A set of columns of a question is a number, a bit for each."""
     count, width = questions.shape
     first = np.full((count, 1 << width), -1, dtype=np.int64)
@@ -68,10 +78,11 @@ def _factors(evidence: TableEvidence, questions: Indices, strata: bool) -> Float
         first[:, at], noise[:, at] = np.where(place.found, place.first, -1), place.noise
         steps[:, at, subset] = place.steps
         values[len(subset)] = place.values
-    out, levels = np.empty((2, *evidence.replicas, count)), np.array(evidence.cardinalities)
+    out = np.empty((2 + gauged, *evidence.replicas, count))
+    levels = np.array(evidence.cardinalities)
     rest = evidence.all_designs[:, :, 1:]
     designs = (evidence.all_designs, rest @ rest.swapaxes(1, 2))
     integers = [np.ascontiguousarray(each, dtype=np.int64) for each in (questions, levels)]
     numbers = [np.ascontiguousarray(each, dtype=np.float64) for each in (*designs, *values)]
-    tests.factors((out, *integers, first, steps, noise, *numbers), width, strata)
+    tests.factors((out, *integers, first, steps, noise, *numbers), width, strata, gauged)
     return out

@@ -19,7 +19,9 @@ from scipy.special import chdtr, chdtri, chndtrinc, gammaln, ive
 
 from privet.arrays import Floats, Indices
 from privet.evidence.moments import MomentEvidence
+from privet.evidence.tables import TableEvidence
 from privet.independence import chi2
+from privet.independence.exact_tables import MEASURED, ExactTableJudge
 from privet.independence.fisher_z import fisher_z
 from privet.independence.tables import TableJudge
 from privet.independence.terms import Terms, added
@@ -112,11 +114,31 @@ def of_tables(judges: Sequence[TableJudge], questions: Indices) -> Effects:
     asked = np.array([judge.margins_known(questions) for judge in judges])
     sites = [judge.evidence for judge in judges]
     found = np.zeros((4, len(questions)))
-    for places, each in chi2.terms_of(sites, questions, asked, strata=False):
-        found[:, places] = _of_terms(added(each))
+    if len(sites) == 1 and sites[0].exact:
+        found[:, asked[0]] = _of_exact(sites[0], questions[asked[0]])
+    else:
+        for places, each in chi2.terms_of(sites, questions, asked, strata=False):
+            found[:, places] = _of_terms(added(each))
     levels = np.array(sites[0].cardinalities)[questions[:, :2]]
     scale = np.maximum(levels.min(axis=1) - 1.0, 1.0)
     return Effects(found[0], found[1], found[2], found[3], scale)
+
+
+def of_counted(judge: ExactTableJudge, questions: Indices) -> Effects:
+    """The same on exact tables of any width, which the judge was asked about."""
+    if questions.shape[1] - 2 <= MEASURED:
+        return of_tables([judge.few], questions)
+    tested = judge.tested(questions)
+    rows = np.full(len(questions), max(float(judge.evidence.rows), 1.0))
+    levels = np.array(judge.evidence.cardinalities)[questions[:, :2]]
+    scale = np.maximum(levels.min(axis=1) - 1.0, 1.0)
+    return Effects(tested.statistic, tested.freedom, rows * (tested.freedom > 0), rows, scale)
+
+
+def _of_exact(evidence: TableEvidence, questions: Indices) -> Floats:
+    freedom, statistic, filled = chi2.gauges(evidence, questions)
+    rows = np.full(len(questions), max(float(evidence.rows), 1.0))
+    return np.stack([statistic, freedom, rows * filled / np.maximum(freedom, 1.0), rows])
 
 
 def _of_terms(terms: Terms) -> Floats:

@@ -23,6 +23,7 @@ MEASURED = 2  # given columns that interactions serve
 # columns of the most levels that tables serve need as many.
 WIDEST_TABLE = 32**3
 MOST_CELLS = 1 << 24  # of all tables that one search counts, since they are kept and saved
+FEWEST_ROWS = 10  # for each cell of the whole table: tests on fewer have little power
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,15 @@ class ExactTableJudge:
     """Answers questions (x, y, *Z). ``few`` answers those with few given columns; it may be about
     a stack of replicas of ``evidence``, and then ``rng`` draws those of the others.
 
-    A replica that asks for a table which nobody can count has no answer, that is: infinite.
+    A question about strata with few rows has no answer, that is: infinite; and so has one that
+    asks for a table which nobody can count, unless ``all_known`` says that it should be there.
     """
 
     evidence: TableEvidence
     counted: ExactTables
     few: TableJudge
     rng: np.random.Generator | None = None
+    all_known: bool = True
 
     def strengths(self, pairs: Bools | None = None) -> Floats:
         return self.few.strengths(pairs)
@@ -50,17 +53,24 @@ class ExactTableJudge:
         asked = np.flatnonzero(self._answerable(questions))
         drawn = None if self.rng is None else (replicas[0], self.rng)
         self._check_room(questions[asked])
-        tested = chi2.pooled_counted(self.evidence, questions[asked], self.counted.tables, drawn)
+        tested = self.tested(questions[asked], drawn)
         out[..., asked] = tested.log_bayes - log(1 / self.few.alpha)
         return out
+
+    def tested(
+        self, questions: Indices, drawn: tuple[int, np.random.Generator] | None = None
+    ) -> chi2.Tested:
+        """Pooled tests of questions with more given columns than interactions serve."""
+        return chi2.pooled_counted(self.evidence, questions, self.counted.tables, drawn)
 
     def _answerable(self, questions: Indices) -> Bools:
         levels = np.array(self.evidence.cardinalities, dtype=float)[questions]
         cells = levels[:, :2].max(axis=1) * levels[:, 2:].prod(axis=1)
-        fits: Bools = cells <= WIDEST_TABLE
-        if self.rng is not None:
+        full = FEWEST_ROWS * levels.prod(axis=1) <= self.evidence.rows
+        fits: Bools = full & (cells <= WIDEST_TABLE)
+        if not self.all_known:
             for end in (0, 1):
-                fits &= self.counted.at_hand(np.delete(questions, 1 - end, axis=1))
+                fits[fits] = self.counted.at_hand(np.delete(questions[fits], 1 - end, axis=1))
         return fits
 
     def _check_room(self, questions: Indices) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import log
@@ -30,11 +30,13 @@ def firm(cardinalities: Sequence[int], questions: Indices) -> Floats:
 class TableJudge:
     """Answers questions (x, y, *Z) from evidence.
 
-    On a stack of replicas each answer has one row per replica.
+    On a stack of replicas each answer has one row per replica. ``pooled`` gives the log Bayes
+    factors of pooled tests on pairs, with at most one column given, if these are kept elsewhere.
     """
 
     evidence: TableEvidence
     alpha: float
+    pooled: Callable[[Indices], Floats] | None = None
 
     def strengths(self, pairs: Bools | None = None) -> Floats:
         """Squared effect φ² of each pair, without what noise adds; the least of those not asked."""
@@ -54,7 +56,7 @@ class TableJudge:
         bar = log(1 / self.alpha)
         out = np.full((*self.evidence.replicas, len(questions)), np.inf)
         known = self.margins_known(questions)
-        out[..., known] = chi2.factors(self.evidence, questions[known], strata=False)[1] - bar
+        out[..., known] = self._pooled(questions[known]) - bar
         lowest = out if out.ndim == 1 else out.min(axis=0)
         open_ = np.flatnonzero(known & (lowest < log(2)))  # above it, the mean stays positive
         open_ = open_[self.table_known(questions[open_])]
@@ -63,6 +65,11 @@ class TableJudge:
         asked = (freedom > 0) & (out[..., open_] < log(2))  # as if each replica were alone
         out[..., open_] = np.where(asked, both, out[..., open_])
         return out
+
+    def _pooled(self, questions: Indices) -> Floats:
+        if self.pooled is not None and questions.shape[1] <= 3:
+            return self.pooled(questions)
+        return chi2.factors(self.evidence, questions, strata=False)[1]
 
     def margins_known(self, questions: Indices) -> Bools:
         """Whether the tables of (x, Z) and (y, Z) were measured (pairs always are)."""

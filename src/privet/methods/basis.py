@@ -53,7 +53,8 @@ class Basis:
     are the pairs that a search on a replica need look at, since the others were dropped without
     doubt. ``sites`` are the gains of each site by itself, ``moments`` is there for searches that
     fit weights to a covariance, ``effects`` tells how large dependences are. ``widest`` is the size
-    of the largest separators for which there is evidence, if it bounds them; ``copies`` are columns
+    of the largest separators for which there is evidence, if it bounds them, ``usual`` that of
+    those a search forms which is not told, if it is sharper than others; ``copies`` are columns
     that say the same as another one, and that one: no search gets both. ``notes`` say what a reader
     should know of it."""
 
@@ -69,6 +70,7 @@ class Basis:
     moments: MomentEvidence | None = None
     effects: Callable[[Indices], Effects] | None = None
     widest: int | None = None
+    usual: int | None = None
     copies: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

@@ -60,7 +60,8 @@ class Search:
     evidence is exact. Else confidence comes from replicas of the evidence (at most ``replicas``,
     if a search is slow), on which ``again`` (or the search itself) is repeated, or ``together``
     on all of them. ``bounded`` says that --max-parents bounds its families, ``untested`` that it
-    asks for no tests where scores are exact."""
+    asks for no tests where scores are exact, ``wide`` that its tests have more columns given where
+    tables are exact."""
 
     name: str
     summary: str
@@ -74,6 +75,7 @@ class Search:
     replicas: int | None = None
     bounded: bool = True
     untested: bool = False
+    wide: bool = False
     check: Callable[[Schema, Settings], None] = _nothing
     notes: tuple[str, ...] = ()
 
@@ -119,7 +121,8 @@ def _order(basis: Basis, settings: Settings) -> int:
     """As asked for, but no more than the evidence serves. More columns given cost power, and exact
     numbers have the most."""
     sharp = basis.moments is not None and not basis.noisy
-    order = EXACT_ORDER if sharp and settings.max_order is None else settings.order
+    usual = EXACT_ORDER if sharp else basis.usual
+    order = settings.order if usual is None or settings.max_order is not None else usual
     return order if basis.widest is None else min(order, basis.widest)
 
 

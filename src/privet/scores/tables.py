@@ -29,6 +29,7 @@ from scipy.special import gammaln, xlogy
 
 from privet.arrays import Bools, Floats, Indices, Integers
 from privet.evidence.exact_tables import ExactTables
+from privet.scores import compiled
 from privet.scores.families import Families
 
 # A wider table is never worth it. An arrow that completes a table of c cells gains at most
@@ -40,9 +41,10 @@ MOST_CELLS = 10**5
 MOST_TOGETHER = 1 << 21
 # The prior of BDeu weighs as much as so many rows.
 SAMPLE_SIZE = 10.0
-# Sums of multiples of 1/GRID are exact where n log n is below 2^53 / GRID: for 300,000 rows.
+# Sums of multiples of 1/GRID are exact where n log n is below 2^53 / GRID: for MOST_EXACT rows.
 GRID = 1 << 31
 LARGEST_KNOWN = 1 << 16  # counts up to which N log N is looked up
+MOST_EXACT = 300_000  # rows
 
 # What cells with these counts add, in tables of so many cells (that broadcast).
 Terms = Callable[[Integers, Floats | float], Floats]
@@ -71,7 +73,7 @@ def _likelihood(tables: ExactTables, price: Callable[[float], float]) -> Familie
         whole, each = numbers(rows)
         return -whole - (cells - 1) * each
 
-    return Counted(tables, Logs(), constant)
+    return Likelihood(tables, Logs(), constant)
 
 
 class Logs:
@@ -84,10 +86,13 @@ class Logs:
         largest = int(counts.max())
         if largest > LARGEST_KNOWN:
             return _on_grid(xlogy(counts, counts))
+        return self.up_to(largest)[counts]
+
+    def up_to(self, largest: int) -> Floats:
         if largest >= len(self._known):
             numbers = np.arange(2 * largest + 1)
             self._known = _on_grid(xlogy(numbers, numbers))
-        return self._known[counts]
+        return self._known
 
 
 def bdeu(tables: ExactTables, sample_size: float = SAMPLE_SIZE) -> Families:
@@ -221,6 +226,31 @@ class Counted(Families):
 
     def _shapes(self, sets: Indices) -> list[tuple[int, ...]]:
         return [*map(tuple, self._levels[sets].tolist())]
+
+
+class Likelihood(Counted):
+    """Scores of which each cell adds n log n: where it was compiled, fan by fan."""
+
+    def __init__(self, tables: ExactTables, logs: Logs, constant: Constant) -> None:
+        super().__init__(tables, logs, constant)
+        self._logs = logs
+
+    def _beside(self, ys: Indices, bases: Indices, fits: Bools) -> Floats:
+        fans = self._tables.fans([*map(tuple, bases.tolist())], fits)
+        first = int(self._levels[np.flatnonzero(fits[0])[0]])
+        rows = int(fans[0][:, :first].sum())
+        if compiled.gains is None or rows > MOST_EXACT:  # where sums are not exact, order matters
+            return super()._beside(ys, bases, fits)
+        out, logs = np.zeros(fits.shape), self._logs.up_to(rows)
+        each = float(self._constant(rows, 1.0)) - float(self._constant(rows, 2.0))
+        shapes = zip(self._shapes(bases), _places(bases, ys), strict=True)
+        for fan, (shape, at), asked, own in zip(fans, shapes, fits, out, strict=True):
+            levels = self._levels[asked]
+            sides = prod(shape[:at]), shape[at], prod(shape[at + 1 :])
+            found = np.empty(len(levels))
+            compiled.gains.likelihood(np.ascontiguousarray(fan), sides, levels, logs, found)
+            own[asked] = found - each * (levels - 1) * (len(fan) - len(fan) // shape[at])
+        return out
 
 
 def _places(bases: Indices, ys: Indices) -> list[int]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from privet.privacy.engines import bitmaps, packed
+from privet.privacy.engines import bitmaps, compiled, packed
 from privet.privacy.engines.bitmaps import Bitmaps
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.packed import Packed
@@ -41,6 +41,19 @@ def side_by_side(base: tuple[str, ...], weights: NDArray[np.uint8] | None) -> ND
     return np.concatenate([table.reshape(-1, table.shape[-1]) for table in tables], axis=1)
 
 
+@pytest.fixture(params=["compiled", "in arrays", "an older NumPy"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How rows are counted: as it was compiled, in arrays, or where NumPy cannot count bits."""
+    if request.param != "compiled":
+        monkeypatch.setattr(compiled, "counts", None)
+    elif compiled.counts is None:
+        pytest.skip("there was no compiler")
+    if request.param == "an older NumPy":
+        monkeypatch.delattr(np, "bitwise_count", raising=False)
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("weighed", [False, True])
 @pytest.mark.parametrize("most_cells", [packed.MOST_CELLS, 100])
 def test_groups_count_what_is_there(
@@ -72,17 +85,14 @@ def test_rows_that_are_weighed_count_so_often_in_a_batch_of_pairs() -> None:
     assert np.array_equal(fan, np.concatenate(both, axis=1))
 
 
-@pytest.mark.parametrize("rows", [0, 1, 63, 64, 130])
-@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("rows", [0, 1, 63, 64, 130, 16_384, 20_000])
 def test_maps_of_bits_count_what_is_there(
-    rows: int, old: bool, monkeypatch: pytest.MonkeyPatch
+    rows: int, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever is left of the last word, some bases at a time, and with a NumPy that cannot count
-    bits; and only where there are few levels."""
-    if old:
-        monkeypatch.delattr(np, "bitwise_count", raising=False)
+    """Whatever is left of the last word or block, and some bases at a time; and only where there
+    are few levels."""
     monkeypatch.setattr(bitmaps, "AT_ONCE", 40)
-    held = {name: codes()[name][:rows] for name in "abcdei"}
+    held = {name: np.resize(codes()[name], rows) for name in "abcdei"}
     maps = Bitmaps(held, SIZES)
     for base in (("a",), ("d", "c"), ("i", "e")):
         others = tuple(name for name in "abcdei" if name not in base)
@@ -94,7 +104,57 @@ def test_maps_of_bits_count_what_is_there(
             expected.append(out.reshape(-1, SIZES[name]))
         fan = maps.fan(base, others)
         assert fan.dtype == np.int64 and np.array_equal(fan, np.concatenate(expected, axis=1))
-    assert not maps.serve(("a",), ("f",)) and not maps.serve(("b", "c", "d"), ("a",))
+    assert not maps.serve(("a",), ("f",)) and not maps.serve(("b", "c", "e", "d"), ("a",))
+    assert maps.serve(("b", "c", "d"), ("a",)) == (way == "compiled")
+
+
+@pytest.mark.skipif(compiled.counts is None, reason="there was no compiler")
+def test_codes_and_keys_that_do_not_fit_a_table_are_refused() -> None:
+    key, code = np.array([0, 1, 2], dtype=np.uint16), np.array([0, 1, 1], dtype=np.uint8)
+    out = np.zeros((3, 2), dtype=np.int64)
+    compiled.counts.tallied(key, (code,), (2,), out)
+    assert out.tolist() == [[1, 0], [0, 1], [0, 1]]
+    for wrong in (
+        (key + np.uint16(1), (code,), (2,), out),
+        (key, (code + np.uint8(1),), (2,), out),
+        (key, (code[:2],), (2,), out),
+        (key, (code,), (2, 2), out),
+        (key, (code,), (0,), out),
+        (key, (), (), out),
+    ):
+        with pytest.raises(ValueError, match="codes do not fit"):
+            compiled.counts.tallied(*wrong)
+
+
+@pytest.mark.skipif(compiled.counts is None, reason="there was no compiler")
+def test_maps_that_do_not_fit_a_table_are_refused() -> None:
+    maps, margins = np.array([[5], [2], [1], [6]], dtype=np.uint64), np.array([2, 1, 1, 2])
+    base, others, table = np.array([[0, 2]]), np.array([[2, 2]]), np.zeros((2, 2), dtype=np.int64)
+    compiled.counts.fan(maps, margins, base, others, table)
+    assert table.tolist() == [[1, 1], [0, 1]]
+    for wrong in (
+        (maps, margins, base + 3, others, table),
+        (maps, margins, base, others - 3, table),
+        (maps, margins, base, others, table[:1]),
+        (maps, margins, base[:0], others, table),
+        (maps, margins, base, others[:0], table),
+        (maps, margins, np.repeat(base, 40, axis=0), others, table),
+    ):
+        with pytest.raises(ValueError, match="maps do not fit"):
+            compiled.counts.fan(*wrong)
+
+
+def test_small_tables_are_counted_as_fans(way: str) -> None:
+    """Those that maps serve; others are left to blocks, and all of them where rows are weighed."""
+    wanted = [("a", "b", "c"), ("a", "b", "d"), ("d", "a", "b"), ("i", "a"), ("a", "b", "f")]
+    found = Packed(codes(), SIZES, None).small(wanted)
+    assert {*found} == ({*wanted[:4]} if way == "compiled" else set())
+    for columns, table in found.items():
+        assert np.array_equal(table, plainly(columns, None))
+    assert not Packed(codes(), SIZES, np.ones(ROWS, dtype=np.uint8)).small(wanted)
+    tables = MemoryRows(declared(), codes, dict).table_batch(wanted)
+    for columns, table in zip(wanted, tables, strict=True):
+        assert np.array_equal(table, plainly(columns, None))
 
 
 def declared() -> Schema:

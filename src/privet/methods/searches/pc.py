@@ -47,5 +47,6 @@ PC = Search(
     needs="tests",
     find=find,
     together=together,
+    wide=True,
 )
 SEARCHES = (PC,)

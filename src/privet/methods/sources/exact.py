@@ -18,12 +18,14 @@ from privet.evidence.cuts import as_cut, chosen
 from privet.evidence.exact_tables import ExactTables
 from privet.evidence.table_replicas import table_replicas
 from privet.evidence.tables import TableEvidence
+from privet.independence import chi2
+from privet.independence.effects import of_counted
 from privet.independence.exact_tables import MEASURED, ExactTableJudge
 from privet.independence.tables import TableJudge
 from privet.methods.basis import Basis, on_scores, on_tests
 from privet.methods.copies import copies_of
 from privet.methods.method import Finding
-from privet.methods.options import Settings
+from privet.methods.options import EXACT_TABLE_ORDER, Settings
 from privet.methods.search import Search, check_order, run
 from privet.methods.sources import moments, tables
 from privet.methods.sources.source import ALL_KINDS, TESTS_AND_SCORES, Measure, Source
@@ -32,6 +34,8 @@ from privet.privacy.queries.cut import Cut
 from privet.schema.model import Schema
 from privet.scores.families import Families
 from privet.scores.tables import bdeu, bic
+from privet.search.memo import Memo
+from privet.search.skeleton import Ask
 from privet.trust.curator import Curator
 
 
@@ -49,9 +53,10 @@ def check(schema: Schema, settings: Settings, search: Search) -> None:
         tables.check_size(schema)
 
 
-def counts_needed(settings: Settings) -> bool:
+def counts_needed(settings: Settings, search: Search) -> bool:
     """Whether tests ask for more than interactions."""
-    return settings.order > MEASURED
+    usual = EXACT_TABLE_ORDER if search.wide else settings.order
+    return (usual if settings.max_order is None else settings.order) > MEASURED
 
 
 def measure_for(search: Search) -> Measure:
@@ -75,8 +80,12 @@ def _play(
     schema = curator.schema
     if kind(schema, search) == "moments":
         return moments.measure(curator, settings), None
-    releases = (tables.measure_pairs if search.untested else tables.measure)(curator, settings)
-    if not search.scored and not counts_needed(settings):
+    look = FirstLook()
+    if search.untested:
+        releases = tables.measure_pairs(curator, settings)
+    else:
+        releases = tables.measure(curator, settings, look)
+    if not search.scored and not counts_needed(settings, search):
         return releases, None
     settings.on_step("counting tables", 0.4)
     cuts = chosen(releases)
@@ -85,11 +94,25 @@ def _play(
     counted = ExactTables.from_releases(
         asked.schema, (), lambda query: replace(asked.exact(query), query=query), evidence
     )
-    found = run(search, on_counts(schema, evidence, counted, settings, search), schema, settings)
+    basis = on_counts(schema, evidence, counted, settings, search, look.pooled)
+    found = run(search, basis, schema, settings)
     more = counted.releases()
     if cuts:
         more = tuple(replace(one, query=Cut(cuts, one.query)) for one in more)
     return releases + more, found
+
+
+class FirstLook:
+    """Chooses triples, and keeps what was asked of pairs for that: a search asks it again."""
+
+    def __init__(self) -> None:
+        self.pooled: Ask | None = None
+
+    def __call__(self, schema: Schema, releases: tuple[Release, ...]) -> list[tuple[int, ...]]:
+        evidence = TableEvidence.from_releases(schema, schema.names, releases)
+        factors = partial(chi2.factors, evidence, strata=False)
+        self.pooled = Memo(lambda questions: factors(questions)[1], len(schema.columns))
+        return tables.interesting(schema, releases, self.pooled)
 
 
 def on_counts(
@@ -98,6 +121,7 @@ def on_counts(
     counted: ExactTables,
     settings: Settings,
     search: Search,
+    pooled: Ask | None = None,
 ) -> Basis:
     """Exact interactions, and exact tables of any columns: for scores, without replicas, or for
     tests with more columns given than interactions serve."""
@@ -105,8 +129,10 @@ def on_counts(
     pairs = (
         (some, Counts(tables=table.astype(np.float64), laws=())) for some, table in counted.pairs
     )
-    few, same = TableJudge(evidence, alpha), copies_of(schema, guessed(schema.names, pairs))
-    judge = ExactTableJudge(evidence, counted, few) if counts_needed(settings) else few
+    few, same = TableJudge(evidence, alpha, pooled), copies_of(schema, guessed(schema.names, pairs))
+    told = settings.max_order is not None
+    wide = ExactTableJudge(evidence, counted, few, all_known=told)
+    judge = wide if counts_needed(settings, search) else few
     if search.scored:
         score: Families = (
             bdeu(counted) if settings.score == "bdeu" else bic(counted, settings.penalty)
@@ -115,9 +141,11 @@ def on_counts(
 
     def stack(count: int, rng: np.random.Generator) -> ExactTableJudge:
         together = TableJudge(table_replicas(evidence, count, rng), alpha)
-        return ExactTableJudge(evidence, counted, together, rng.spawn(1)[0])
+        return ExactTableJudge(evidence, counted, together, rng.spawn(1)[0], all_known=False)
 
-    return replace(on_tests(judge, stack, len(schema.columns)), copies=same)
+    made = on_tests(judge, stack, len(schema.columns))
+    sizes = partial(of_counted, wide)
+    return replace(made, effects=sizes, copies=same, usual=EXACT_TABLE_ORDER)
 
 
 def basis(
@@ -126,7 +154,7 @@ def basis(
     held = kind(schema, search)
     if held == "moments":
         return moments.basis(schema, releases, settings, search)
-    if held == "counts" or counts_needed(settings):
+    if held == "counts" or counts_needed(settings, search):
         if not search.untested:
             tables.check_triples(schema, releases)
         evidence = TableEvidence.from_releases(schema, schema.names, releases)

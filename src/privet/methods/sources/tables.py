@@ -19,7 +19,7 @@ ledger's filter enforces (``proofs/filter.md``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -56,7 +56,7 @@ from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.search.pc import WIDEST
 from privet.search.protocols import Judge
-from privet.search.skeleton import Skeleton, prune
+from privet.search.skeleton import Ask, Skeleton, prune
 from privet.trust.curator import Curator
 
 MOST_COLUMNS = 400
@@ -66,6 +66,9 @@ LENIENCE = 10.0
 # First half of what the columns leave: pairs; second half: triples.
 FIRST_SHARE = Fraction(1, 2)
 FEATURES = ("auto", "contrasts")
+
+# Which sets of columns matter, after a first look at all pairs.
+Look = Callable[[Schema, tuple[Release, ...]], list[tuple[int, ...]]]
 
 
 def check(schema: Schema, settings: Settings) -> None:
@@ -119,18 +122,19 @@ def _dearer(schema: Schema, order: int) -> str:
     )
 
 
-def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
+def measure(curator: Curator, settings: Settings, look: Look | None = None) -> tuple[Release, ...]:
+    """``look`` chooses the triples, if it is not the usual way."""
     first = columns.measure(curator, settings)
     curator, margins, left = first.curator, first.releases, first.left
     if curator.pure and whole_is_quieter(curator.schema):
         return margins + measure_whole(curator, settings, left)
     if first.shares and settings.features == "auto":
-        found = white.measure(curator, settings, margins, first.shares, first.rows, _interesting)
+        found = white.measure(curator, settings, margins, first.shares, first.rows, interesting)
         if found is not None:
             return found
     releases = _pairs(first, settings)
     settings.on_step("choosing triples", 0.2)
-    wanted = _interesting(curator.schema, releases)
+    wanted = (look or interesting)(curator.schema, releases)
     if releases[-1].variance == 0:  # without privacy nothing is gained by measuring twice
         wanted = [members for members in wanted if len(members) > 2]
     settings.on_step("measuring triples", 0.3)
@@ -158,7 +162,7 @@ def check_triples(schema: Schema, releases: tuple[Release, ...]) -> None:
     orders = {len(one.asked(Components).sets[0]) for one in held}
     if any(one.variance for one in held) or 2 not in orders or 3 in orders:
         return
-    if any(len(members) > 2 for members in _interesting(schema, releases)):
+    if any(len(members) > 2 for members in interesting(schema, releases)):
         raise EvidenceError(
             "this evidence was measured for a search that asks for scores alone, so that it has "
             "no triples of columns to test; run this search on the data, with ⟦private=False⟧"
@@ -207,9 +211,11 @@ def _weight(curator: Curator, query: Components, order: int) -> Fraction:
     return Fraction(query.l2_squared(curator.schema), GRID ** (2 * order))
 
 
-def _interesting(schema: Schema, releases: tuple[Release, ...]) -> list[tuple[int, ...]]:
+def interesting(
+    schema: Schema, releases: tuple[Release, ...], pooled: Ask | None = None
+) -> list[tuple[int, ...]]:
     """The triples that the first look finds worth measuring, with all their subsets."""
-    found, strength = _first_look(schema, releases)
+    found, strength = _first_look(schema, releases, pooled)
     triples: set[tuple[int, ...]] = set()
     for k in range(len(schema.columns)):
         near = np.flatnonzero(found.adjacent[k])
@@ -228,7 +234,7 @@ def _interesting(schema: Schema, releases: tuple[Release, ...]) -> list[tuple[in
 
 
 def _first_look(
-    schema: Schema, releases: tuple[Release, ...]
+    schema: Schema, releases: tuple[Release, ...], pooled: Ask | None
 ) -> tuple[Skeleton, NDArray[np.float64]]:
     """Orders 0 and 1 on pairs, lenient at order 0: what is near the bar gets a second look. Any
     explanation is taken: what is left shares the budget of the second look.
@@ -237,8 +243,8 @@ def _first_look(
     """
     evidence = TableEvidence.from_releases(schema, schema.names, releases)
     size = len(schema.columns)
-    lenient = TableJudge(evidence, alpha=default_level(size) * LENIENCE)
-    strict = TableJudge(evidence, alpha=default_level(size))
+    lenient = TableJudge(evidence, alpha=default_level(size) * LENIENCE, pooled=pooled)
+    strict = TableJudge(evidence, alpha=default_level(size), pooled=pooled)
     known = set_apart(schema.knowledge, schema.names, copies_of(schema, guesses([evidence])))
     constraints = Constraints.of(schema.names, known)
     strength = lenient.strengths()

@@ -173,6 +173,7 @@ class MemoryRows:
         plain = {s for s in sets if not s or len(set(s)) < len(s)}
         pairs = [s for s in sets if len(s) == 2 and all(map(self._packed.narrow, s))]
         answers = self._packed.pairs([s for s in pairs if s not in plain])
+        answers |= self._packed.small([s for s in sets if s not in plain and s not in answers])
         for columns in plain:
             answers[columns] = self.counts(columns)
         names = self._schema.names

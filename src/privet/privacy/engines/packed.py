@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.arrays import Floats, Integers
+from privet.privacy.engines import compiled
 from privet.privacy.engines.bitmaps import Bitmaps
 from privet.privacy.engines.work import BLOCK_ROWS, add_counts
 
@@ -113,14 +114,34 @@ class Packed:
             counts = self._count([one.codes, other.codes], [one.cells, other.cells]) @ other.levels
         return np.asarray(one.levels.T @ counts).astype(np.int64)
 
+    def small(self, wanted: Sequence[Names]) -> dict[Names, Integers]:
+        """The tables of those sets of different columns that maps of bits serve, if these were
+        compiled: all that differ in the last column alone are one fan."""
+        fans: dict[Names, Names] = {}
+        if compiled.counts is not None and self._weights is None:
+            for columns in wanted:
+                if len(columns) > 1 and self._maps.serve(columns[:-1], columns[-1:]):
+                    fans[columns[:-1]] = (*fans.get(columns[:-1], ()), columns[-1])
+        found: dict[Names, Integers] = {}
+        for base, others in fans.items():
+            fan, start = self._maps.fan(base, others), 0
+            shape = [self._sizes[name] for name in base]
+            for name in others:
+                table = fan[:, start : start + self._sizes[name]]
+                found[*base, name] = table.reshape(*shape, -1)
+                start += self._sizes[name]
+        return found
+
     def fan(self, base: Names, others: Names) -> Integers:
         """How many rows have each cell of the table of the base and each level of the others."""
         if self._weights is None and self._maps.serve(base, others):
             return self._maps.fan(base, others)
         sizes = [self._sizes[name] for name in base]
         cells, width = prod(sizes), sum(self._sizes[name] for name in others)
-        out = np.empty((cells, width), dtype=np.int64)
+        out = np.zeros((cells, width), dtype=np.int64)
         key = _key(self._codes, base, sizes, _kind(cells))
+        if self._tallied(key, others, out):
+            return out
         for at, columns in self._spread(others).items():
             size = prod(self._sizes[name] for name in self._members[at])
             if len(columns) == 1 or cells * size > MOST_CELLS:
@@ -133,6 +154,16 @@ class Packed:
             for mine, place in _runs(group.places, columns):
                 out[:, place] = counts[:, mine]
         return out
+
+    def _tallied(self, key: NDArray[Any], others: Names, out: Integers) -> bool:
+        """Counts the rows of a fan at once, if that was compiled and codes are small."""
+        if compiled.counts is None or self._weights is not None or key.dtype != np.uint16:
+            return False
+        codes = tuple(self._codes[name] for name in others)
+        if not all(each.dtype == np.uint8 and each.flags.c_contiguous for each in codes):
+            return False
+        compiled.counts.tallied(key, codes, tuple(self._sizes[name] for name in others), out)
+        return True
 
     def _spread(self, others: Names) -> dict[int, dict[str, slice]]:
         """The groups of these columns, and where the levels of each are in a fan."""

@@ -1,0 +1,213 @@
+/* Counts of rows: by maps of bits (``bitmaps.py``), and row by row (``packed.py``).
+
+   Both files do the same in arrays, and serve where this one was not compiled. */
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define INLINE static inline
+#endif
+
+typedef Py_ssize_t whole;
+enum { BLOCK = 256, LANES = 4, MOST_CELLS = 1 << 16 }; /* BLOCK: words worked on at once */
+
+typedef struct { int64_t start, levels; } Column; /* where its maps are, and how many */
+
+typedef struct { /* a base and other columns, maps under each other, and how many rows each has */
+    const uint64_t *maps;
+    const int64_t *margins;
+    const Column *base, *others;
+    whole words, bases, beside, cells, width;
+    uint64_t *scratch; /* a block of each cell of the base */
+    int64_t *out; /* cells by the levels of all others */
+} Fan;
+
+INLINE int64_t bits(uint64_t v) {
+#if defined(__GNUC__)
+    return __builtin_popcountll(v);
+#else
+    v -= v >> 1 & 0x5555555555555555u;
+    v = (v & 0x3333333333333333u) + (v >> 2 & 0x3333333333333333u);
+    return (int64_t)(((v + (v >> 4)) & 0x0f0f0f0f0f0f0f0fu) * 0x0101010101010101u >> 56);
+#endif
+}
+
+/* Which rows of a block are in a cell of the base. */
+INLINE void find(const Fan *f, whole cell, whole start, whole count, uint64_t *out) {
+    for (whole b = f->bases - 1; b >= 0; b--) {
+        const uint64_t *map = f->maps
+            + (f->base[b].start + cell % f->base[b].levels) * f->words + start;
+        for (whole w = 0; w < count; w++) out[w] = b == f->bases - 1 ? map[w] : out[w] & map[w];
+        cell /= f->base[b].levels;
+    }
+}
+
+/* All cells but the last, and all levels but the last of a column, in which stand all rows. */
+INLINE void count(const Fan *f) {
+    for (whole start = 0; start < f->words; start += BLOCK) {
+        whole size = start + BLOCK < f->words ? BLOCK : f->words - start;
+        for (whole c = 0; c < f->cells - 1; c++) {
+            uint64_t *cell = f->scratch;
+            int64_t *out = f->out + c * f->width, rows = 0;
+            find(f, c, start, size, cell);
+            for (whole w = 0; w < size; w++) rows += bits(cell[w]);
+            for (whole o = 0; o < f->beside; o++) {
+                whole last = f->others[o].levels - 1;
+                for (whole l = 0; rows && l < last; l++) {
+                    const uint64_t *map = f->maps + (f->others[o].start + l) * f->words + start;
+                    int64_t sum = 0;
+                    for (whole w = 0; w < size; w++) sum += bits(cell[w] & map[w]);
+                    out[l] += sum;
+                }
+                out[last] += rows, out += last + 1;
+            }
+        }
+    }
+}
+
+/* What is left: of the rows of a cell for the last level, of those of a level for the last cell. */
+static void complete(const Fan *f) {
+    for (whole o = 0, at = 0; o < f->beside; at += f->others[o++].levels) {
+        whole levels = f->others[o].levels;
+        for (whole c = 0; c < f->cells - 1; c++)
+            for (whole l = at; l < at + levels - 1; l++)
+                f->out[c * f->width + at + levels - 1] -= f->out[c * f->width + l];
+        for (whole l = 0; l < levels; l++) {
+            int64_t *last = f->out + (f->cells - 1) * f->width + at + l;
+            *last = f->margins[f->others[o].start + l];
+            for (whole c = 0; c < f->cells - 1; c++) *last -= f->out[c * f->width + at + l];
+        }
+    }
+}
+
+#if defined(__GNUC__) && defined(__x86_64__) /* nearly all of these count bits at a stroke */
+__attribute__((target("popcnt"))) static void count_at_a_stroke(const Fan *f) { count(f); }
+#endif
+
+static void count_any(const Fan *f) {
+#if defined(__GNUC__) && defined(__x86_64__)
+    if (__builtin_cpu_supports("popcnt")) {
+        count_at_a_stroke(f);
+        return;
+    }
+#endif
+    count(f);
+}
+
+/* The levels of some columns together; 0 if there is none, or one that is not among the maps. */
+static whole width_of(const Column *columns, whole count, whole maps) {
+    whole sum = 0;
+    for (whole i = 0; i < count; i++) {
+        const Column *own = columns + i;
+        if (own->start < 0 || own->levels < 1 || own->levels > maps - own->start) return 0;
+        sum += own->levels;
+    }
+    return sum;
+}
+
+/* The cells of their table; 0 if there are too many. */
+static whole cells_of(const Column *columns, whole count) {
+    whole cells = 1;
+    for (whole i = 0; i < count; i++)
+        if ((cells *= columns[i].levels) > MOST_CELLS) return 0;
+    return cells;
+}
+
+/* fan(maps, margins, base, others, out): how many rows have each cell of the table of the base and
+   each level of the others; both are rows (start, levels), and out is zero. */
+static PyObject *fan(PyObject *self, PyObject *args) {
+    Py_buffer maps, margins, base, others, out;
+    uint64_t scratch[BLOCK];
+    if (!PyArg_ParseTuple(args, "y*y*y*y*w*", &maps, &margins, &base, &others, &out)) return NULL;
+    whole count = margins.len / 8, size = (whole)sizeof(Column);
+    Fan f = {maps.buf, margins.buf, base.buf, others.buf, 0, base.len / size, others.len / size,
+             0, 0, scratch, out.buf};
+    if (count) f.words = maps.len / 8 / count;
+    int fits = width_of(f.base, f.bases, count) > 0;
+    f.width = width_of(f.others, f.beside, count);
+    f.cells = fits ? cells_of(f.base, f.bases) : 0;
+    fits = f.width && f.cells && out.len / 8 == f.cells * f.width;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS
+        count_any(&f), complete(&f);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&maps), PyBuffer_Release(&margins), PyBuffer_Release(&base);
+    PyBuffer_Release(&others), PyBuffer_Release(&out);
+    return fits ? Py_BuildValue("") : PyErr_Format(PyExc_ValueError, "maps do not fit the table");
+}
+
+/* Counts rows in a few columns at once, so that one cell need not wait for another. */
+static void tally(const uint16_t *key, whole rows, const uint8_t **codes, int64_t **out, int lanes,
+                  whole width) {
+    if (lanes == LANES) {
+        for (whole r = 0; r < rows; r++) {
+            whole at = key[r] * width;
+            for (int l = 0; l < LANES; l++) out[l][at + codes[l][r]]++;
+        }
+        return;
+    }
+    for (int l = 0; l < lanes; l++)
+        for (whole r = 0; r < rows; r++) out[l][key[r] * width + codes[l][r]]++;
+}
+
+static int below(const uint8_t *codes, whole rows, whole levels) {
+    uint8_t most = 0;
+    for (whole r = 0; r < rows; r++) most = codes[r] > most ? codes[r] : most;
+    return !rows || most < levels;
+}
+
+static int keys_below(const uint16_t *key, whole rows, whole cells) {
+    uint16_t most = 0;
+    for (whole r = 0; r < rows; r++) most = key[r] > most ? key[r] : most;
+    return !rows || most < cells;
+}
+
+/* tallied(key, codes, levels, out): counts each row into a table that has a line for each key and
+   in it, one column after the other, a cell for each level. -1 if a code is none of these. */
+static PyObject *tallied(PyObject *self, PyObject *args) {
+    PyObject *columns, *levels;
+    Py_buffer key, out, held[LANES];
+    const uint8_t *codes[LANES];
+    int64_t *tables[LANES];
+    whole width = 0, start = 0;
+    if (!PyArg_ParseTuple(args, "y*O!O!w*", &key, &PyTuple_Type, &columns, &PyTuple_Type, &levels,
+                          &out))
+        return NULL;
+    whole rows = key.len / 2, count = PyTuple_Size(columns);
+    int fits = PyTuple_Size(levels) == count;
+    for (whole c = 0; fits && c < count; c++) {
+        whole own = PyLong_AsSsize_t(PyTuple_GetItem(levels, c));
+        fits = own > 0, width += own;
+    }
+    fits = fits && width && keys_below(key.buf, rows, out.len / 8 / width);
+    for (whole c = 0; fits && c < count; c += LANES) {
+        int lanes = 0;
+        for (; fits && lanes < LANES && c + lanes < count; lanes++) {
+            whole own = PyLong_AsSsize_t(PyTuple_GetItem(levels, c + lanes));
+            if (PyObject_GetBuffer(PyTuple_GetItem(columns, c + lanes), &held[lanes], PyBUF_SIMPLE))
+                break;
+            codes[lanes] = held[lanes].buf, tables[lanes] = (int64_t *)out.buf + start;
+            fits = held[lanes].len == rows && below(codes[lanes], rows, own);
+            start += own;
+        }
+        fits = fits && !PyErr_Occurred();
+        if (fits) tally(key.buf, rows, codes, tables, lanes, width);
+        while (lanes) PyBuffer_Release(&held[--lanes]);
+    }
+    PyBuffer_Release(&key), PyBuffer_Release(&out);
+    if (fits) return Py_BuildValue("");
+    return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "codes do not fit the table");
+}
+
+static PyMethodDef functions[] = {{"fan", fan, METH_VARARGS, NULL},
+                                  {"tallied", tallied, METH_VARARGS, NULL},
+                                  {NULL, NULL, 0, NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_counts", NULL, -1, functions};
+PyMODINIT_FUNC PyInit__counts(void) { return PyModule_Create(&module); }
