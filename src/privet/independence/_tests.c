@@ -25,14 +25,21 @@ typedef double lanes;
 typedef int64_t whole;
 static inline double most_of(double a, double b) { return a > b ? a : b; }
 static inline double least_of(double a, double b) { return a < b ? a : b; }
-enum { AXES = 4, EFFECTS = 4, HEAD = 8 }; /* the first effect is none */
+enum { AXES = 4, EFFECTS = 4, HEAD = 6, EACH_LAYER = 4 }; /* the first effect is none */
 static const double SQUARES[EFFECTS] = {0, 0.03 * 0.03, 0.1 * 0.1, 0.3 * 0.3};
 static const double GRAIN = 0.25, FEWEST_ROWS = 10.0, HAIR = 1e-3, NOISE_DEVIATIONS = 3.0;
 
+typedef struct { /* components of sets of as many columns, found by sorted keys */
+    const whole *keys, *offsets;
+    const double *variances, *values;
+    whole count, flat;
+} Layer;
+
 typedef struct { /* inverse designs; ``inner``: those without their first columns, squared */
     const whole *levels;
-    const double *designs, *inner, *values[AXES + 1]; /* components, by the number of columns */
-    whole most, replicas, flat[AXES + 1];
+    const double *designs, *inner;
+    whole columns, most, replicas;
+    Layer layers[AXES + 1];
 } Evidence;
 
 typedef struct { const double *value; whole step; } Cell; /* of all replicas; NULL: zero */
@@ -47,14 +54,41 @@ typedef struct { /* one end; arrays of lanes are level by stratum */
 typedef struct { /* a question (x, y, *Z), where its components are, and room for the rest */
     const Evidence *all;
     int width, strata, gauged, calm; /* calm: without noise */
-    const whole *columns, *first, *steps; /* of each set of axes: -1 where it was not measured */
-    const double *variance;
+    const whole *columns;
+    whole first[1 << AXES], steps[1 << AXES][AXES]; /* of sets of axes; -1: was not measured */
+    double variance[1 << AXES];
     whole k[AXES], n, size, block, *x, *y, *z; /* levels and stratum of each departure */
     End ends[2];
     Cell *cells;
     double *noise[4]; /* of two strata, for components without ends, with x, with y, with both */
     lanes *table, *total, *weight, *sure, *d, *base, *grown, *root, *scratch;
 } Question;
+
+/* Where the components of each set of axes are (``located.py``). */
+static void find(Question *q) {
+    for (int axis = 0; axis < q->width; axis++) q->k[axis] = q->all->levels[q->columns[axis]];
+    for (int set = 1; set < 1 << q->width; set++) {
+        int axes[AXES], order = 0;
+        for (int axis = 0; axis < q->width; axis++) {
+            if (!(set >> axis & 1)) continue;
+            int at = order++; /* by their columns, as blocks lie */
+            for (; at && q->columns[axes[at - 1]] > q->columns[axis]; at--) axes[at] = axes[at - 1];
+            axes[at] = axis;
+        }
+        const Layer *layer = &q->all->layers[order];
+        whole key = 0, step = 1, low = 0, high = layer->count;
+        for (int i = 0; i < order; i++) key = key * q->all->columns + q->columns[axes[i]];
+        for (int i = order - 1; i >= 0; step *= q->k[axes[i--]] - 1) q->steps[set][axes[i]] = step;
+        while (low < high) {
+            whole middle = (low + high) / 2;
+            if (layer->keys[middle] < key) low = middle + 1;
+            else high = middle;
+        }
+        int found = low < layer->count && layer->keys[low] == key;
+        q->first[set] = found ? layer->offsets[low] : -1;
+        q->variance[set] = found ? layer->variances[low] : 0;
+    }
+}
 
 /* The cells of the tensor of some axes; index 0 means that a column was summed out. */
 static void locate(const Question *q, const int *axes, int count, Cell *out) {
@@ -66,9 +100,9 @@ static void locate(const Question *q, const int *axes, int count, Cell *out) {
             if (index[i]) set |= 1 << axes[i], order++;
         whole place = q->first[set];
         for (int i = 0; i < count; i++)
-            if (index[i]) place += (index[i] - 1) * q->steps[set * q->width + axes[i]];
-        out[cell].value = q->first[set] < 0 ? NULL : q->all->values[order] + place;
-        out[cell].step = q->all->flat[order];
+            if (index[i]) place += (index[i] - 1) * q->steps[set][axes[i]];
+        out[cell].value = q->first[set] < 0 ? NULL : q->all->layers[order].values + place;
+        out[cell].step = q->all->layers[order].flat;
         for (int i = count - 1; i >= 0 && ++index[i] == q->k[axes[i]]; i--) index[i] = 0;
     }
 }
@@ -392,7 +426,6 @@ static void *room(char *start, whole *used, whole bytes) {
 /* Sets a question up in the room that starts there; the bytes that it needs. */
 static whole place(Question *q, char *start) {
     whole used = 0, n = 1, most = q->all->most;
-    for (int axis = 0; axis < q->width; axis++) q->k[axis] = q->all->levels[q->columns[axis]];
     for (int axis = 2; axis < q->width; axis++) n *= q->k[axis];
     const whole a = q->k[0], b = q->k[1], times = q->strata ? n : 1, m = times * (a - 1) * (b - 1);
     q->n = n, q->size = m, q->block = q->calm ? (a - 1) * (b - 1) : m;
@@ -461,6 +494,7 @@ static int answers(Question *q, whole count, double *out) {
     whole most = 0;
     char *memory = NULL;
     for (whole i = 0; i < count; i++) {
+        find(q);
         q->calm = 1;
         for (whole set = 0; set < sets; set++) q->calm &= q->variance[set] == 0;
         whole needed = place(q, NULL);
@@ -477,33 +511,36 @@ static int answers(Question *q, whole count, double *out) {
                 if (q->gauged) out[(2 * copies + replica + l) * count + i] = AT(trace);
             }
         }
-        q->columns += q->width, q->first += sets, q->steps += sets * q->width, q->variance += sets;
+        q->columns += q->width;
     }
     free(memory);
     return 0;
 }
 
 static PyObject *factors(PyObject *self, PyObject *args) {
+    enum { ALL = HEAD + AXES * EACH_LAYER };
     PyObject *arrays;
-    Py_buffer views[HEAD + AXES + 1];
+    Py_buffer views[ALL], *view = views + HEAD;
     Evidence e = {0};
     Question q = {.all = &e};
     int held = 0, failed = 0;
-    if (!PyArg_ParseTuple(args, "O!ipp", &PyTuple_Type, &arrays, &q.width, &q.strata, &q.gauged))
+    if (!PyArg_ParseTuple(args, "O!dipp", &PyTuple_Type, &arrays, &q.variance[0], &q.width,
+                          &q.strata, &q.gauged))
         return NULL;
-    if (PyTuple_Size(arrays) != HEAD + AXES + 1 || q.width < 2 || q.width > AXES)
+    if (PyTuple_Size(arrays) != ALL || q.width < 2 || q.width > AXES)
         return PyErr_Format(PyExc_ValueError, "wrong number of arrays or of columns");
-    for (; !failed && held < HEAD + AXES + 1; held += !failed)
+    for (; !failed && held < ALL; held += !failed)
         failed = PyObject_GetBuffer(PyTuple_GetItem(arrays, held), &views[held],
                                     PyBUF_C_CONTIGUOUS | (held ? 0 : PyBUF_WRITABLE));
-    if (!failed && views[HEAD].len) {
-        q.columns = views[1].buf, e.levels = views[2].buf, q.first = views[3].buf;
-        q.steps = views[4].buf, q.variance = views[5].buf, e.designs = views[6].buf;
-        e.inner = views[7].buf, e.most = views[6].shape[1], e.replicas = views[HEAD].len / 8;
-        for (int order = 0; order <= AXES; order++) {
-            e.values[order] = views[HEAD + order].buf;
-            e.flat[order] = views[HEAD + order].len / 8 / e.replicas;
-        }
+    if (!failed && views[5].len) {
+        q.columns = views[1].buf, e.levels = views[2].buf, e.designs = views[3].buf;
+        e.inner = views[4].buf, e.columns = views[3].shape[0], e.most = views[3].shape[1];
+        e.replicas = views[5].len / 8, e.layers[0].values = views[5].buf, e.layers[0].flat = 1;
+        for (int order = 1; order <= AXES; order++, view += EACH_LAYER)
+            e.layers[order] = (Layer){
+                .keys = view[0].buf, .offsets = view[1].buf, .values = view[2].buf,
+                .variances = view[3].buf, .count = view[0].len / 8,
+                .flat = view[2].len / 8 / e.replicas};
         Py_BEGIN_ALLOW_THREADS
         failed = answers(&q, views[1].len / 8 / q.width, views[0].buf);
         Py_END_ALLOW_THREADS

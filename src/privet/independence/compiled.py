@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.arrays import Bools, Floats, Indices
-from privet.evidence.located import Located
+from privet.arrays import Bools, Floats, Indices, Integers
 from privet.evidence.tables import TableEvidence
 
 try:
@@ -66,23 +65,25 @@ def _answers(evidence: TableEvidence, questions: Indices, strata: bool, gauged: 
 
 
 def _called(evidence: TableEvidence, questions: Indices, strata: bool, gauged: bool) -> Floats:
-    """A set of columns of a question is a number, a bit for each."""
-    count, width = questions.shape
-    first = np.full((count, 1 << width), -1, dtype=np.int64)
-    steps = np.zeros((count, 1 << width, width), dtype=np.int64)
-    noise = np.zeros((count, 1 << width))
-    first[:, 0], noise[:, 0] = 0, evidence.rows_variance
-    values = [np.atleast_1d(evidence.rows)] + [np.empty(0)] * AXES
-    for subset, place in Located.of(evidence, questions, calm=not strata).places.items():
-        at = sum(1 << axis for axis in subset)
-        first[:, at], noise[:, at] = np.where(place.found, place.first, -1), place.noise
-        steps[:, at, subset] = place.steps
-        values[len(subset)] = place.values
-    out = np.empty((2 + gauged, *evidence.replicas, count))
-    levels = np.array(evidence.cardinalities)
+    out = np.empty((2 + gauged, *evidence.replicas, len(questions)))
+    arrays = [out, _whole(questions), _whole(np.array(evidence.cardinalities))]
     rest = evidence.all_designs[:, :, 1:]
-    designs = (evidence.all_designs, rest @ rest.swapaxes(1, 2))
-    integers = [np.ascontiguousarray(each, dtype=np.int64) for each in (questions, levels)]
-    numbers = [np.ascontiguousarray(each, dtype=np.float64) for each in (*designs, *values)]
-    tests.factors((out, *integers, first, steps, noise, *numbers), width, strata, gauged)
+    arrays += map(_real, (evidence.all_designs, rest @ rest.swapaxes(1, 2), evidence.rows))
+    for order in range(1, AXES + 1):
+        held = (evidence.calm if order == 3 and not strata else evidence).layers
+        if order in held:
+            layer = held[order]
+            arrays += [_whole(layer.keys), _whole(layer.offsets)]
+            arrays += [_real(layer.values), _real(layer.variances)]
+        else:
+            arrays += [np.empty(0)] * 4
+    tests.factors(tuple(arrays), evidence.rows_variance, questions.shape[1], strata, gauged)
     return out
+
+
+def _whole(numbers: Integers | Indices) -> Integers:
+    return np.ascontiguousarray(numbers, dtype=np.int64)
+
+
+def _real(numbers: Floats) -> Floats:
+    return np.ascontiguousarray(numbers, dtype=np.float64)
