@@ -15,7 +15,7 @@ setup(
             depends=[str(header) for header in Path("src/privet", path).parent.glob("*.h")],
             optional=True,
             py_limited_api=True,
-            # loops of fixed length are unrolled; products are rounded before they are added, as arrays do
+            # loops of fixed length are unrolled; as in arrays, products are rounded, then added
             extra_compile_args=["-O3", "-ffp-contract=off"],
         )
         for path in IN_C

@@ -145,10 +145,8 @@ class Components(Query):
         return one * schema.rows_per_person**2
 
     def _sum_of_products(self, schema: Schema, what: str) -> int:
-        return sum(
-            prod(int(getattr(_extent(schema.column(name)), what)) for name in members)
-            for members in self.sets
-        )
+        own = {column.name: int(getattr(_extent(column), what)) for column in schema.columns}
+        return sum(prod(own[name] for name in members) for members in self.sets)
 
     def _replaced(self, schema: Schema) -> int:
         plain = 4 * self._sum_of_products(schema, "norm_high")
