@@ -189,9 +189,9 @@ def explained_away(found: Skeleton, questions: Indices) -> Bools:
     """Of questions (x, y, *Z): whether x alone has separated y from some z, or y alone x from it;
     then they contradict what was found, whatever the answer."""
     alone = np.full(found.adjacent.shape, -1)
-    for (a, b), given in found.separators.items():
-        if len(given) == 1:
-            alone[a, b] = alone[b, a] = given[0]
+    for (a, b), separator in found.separators.items():
+        if len(separator) == 1:
+            alone[a, b] = alone[b, a] = separator[0]
     x, y, given = questions[:, :1], questions[:, 1:2], questions[:, 2:]
     return np.asarray(((alone[x, given] == y) | (alone[y, given] == x)).any(axis=1))
 

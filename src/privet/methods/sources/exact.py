@@ -16,7 +16,7 @@ from privet.evidence.copies import guessed
 from privet.evidence.counts import Counts
 from privet.evidence.cuts import as_cut, chosen
 from privet.evidence.exact_tables import ExactTables
-from privet.evidence.table_replicas import table_replicas
+from privet.evidence.table_replicas import PairNoise, table_replicas
 from privet.evidence.tables import TableEvidence
 from privet.independence import chi2
 from privet.independence.effects import of_counted
@@ -140,8 +140,9 @@ def on_counts(
         return replace(on_scores(judge, score), copies=same)
 
     def stack(count: int, rng: np.random.Generator) -> ExactTableJudge:
-        together = TableJudge(table_replicas(evidence, count, rng), alpha)
-        return ExactTableJudge(evidence, counted, together, rng.spawn(1)[0], all_known=False)
+        copies = table_replicas(evidence, count, rng)
+        few, noise = TableJudge(copies, alpha), PairNoise(evidence, copies)
+        return ExactTableJudge(evidence, counted, few, noise, all_known=False)
 
     made = on_tests(judge, stack, len(schema.columns))
     sizes = partial(of_counted, wide)
