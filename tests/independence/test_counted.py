@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from privet.arrays import Indices
+from privet.evidence.counts import pairs_by_shape
 from privet.evidence.table_replicas import PairNoise, table_replicas
 from privet.evidence.tables import TableEvidence
 from privet.independence import chi2, counted
@@ -78,6 +79,21 @@ def test_what_was_compiled_says_what_arrays_say(
     np.testing.assert_allclose(quick, arrays, rtol=1e-9, atol=1e-9)
     assert quick.shape == ((copies, len(questions)) if copies else (len(questions),))
     assert quick.std() > 1
+
+
+@pytest.mark.parametrize("most_work", [counted.MOST_WORK, 30])
+@pytest.mark.parametrize("given", [0, 1])
+def test_tables_of_pairs_give_the_tests_that_interactions_give(
+    given: int, most_work: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counted, "MOST_WORK", most_work)
+    evidence = Tables().evidence()
+    pairs = [(some, evidence.tables(some)) for some in pairs_by_shape(evidence)]
+    questions = np.array(list(permutations(range(6), given + 2)), dtype=np.intp)
+    found = counted.OfPairs(evidence, pairs)(questions)
+    wanted = chi2.factors(evidence, questions, strata=False)[1]
+    np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-8)
+    assert found.std() > 1
 
 
 @needed

@@ -17,7 +17,7 @@
 #endif
 
 typedef int64_t whole;
-enum { ENDS = 2, EFFECTS = 4, ARRAYS = 7 }; /* the first effect is none */
+enum { ENDS = 2, TABLES = 3, EFFECTS = 4, ARRAYS = 6 }; /* the first effect is none */
 static const double SQUARES[EFFECTS] = {0, 0.03 * 0.03, 0.1 * 0.1, 0.3 * 0.3};
 static const double GRAIN = 0.25, FEWEST_ROWS = 10.0;
 
@@ -25,9 +25,9 @@ typedef struct { whole k; double *table, *shares, *spread; } End; /* level by st
 
 typedef struct { /* a question (x, y, *Z), where its tables are, and room for the rest */
     whole width, copies, n, size; /* strata; departures */
-    const whole *levels, *first, *steps; /* of its columns; of the tables of (x, Z) and (y, Z) */
+    const whole *levels, *first, *steps; /* of its columns; of (x, Z), (y, Z) and (x, y) */
     const whole *counts;
-    const double *pair, *noise; /* the table of (x, y); units of noise, copy by copy */
+    const double *noise; /* in units, copy by copy */
     double rows, *total, *d, *moved, *base, *root, *lines;
     End ends[ENDS];
 } Question;
@@ -110,9 +110,10 @@ static double product(const Question *q, whole x, whole y, whole z) {
 /* Departures summed over strata, and the lower half of their sampling covariance. */
 static void pool(const Question *q) {
     const whole n = q->n, m = q->size, a = q->ends[0].k - 1, b = q->ends[1].k - 1;
+    const whole *pair = q->counts + q->first[ENDS], *steps = q->steps + ENDS * (q->width - 1);
     for (whole i = 0; i < m; i++) {
         const whole x = i / b, y = i % b;
-        q->d[i] = q->pair[x * (b + 1) + y];
+        q->d[i] = (double)pair[x * steps[0] + y * steps[1]];
         for (whole z = 0; z < n; z++) q->d[i] -= product(q, x * n, y * n, z);
         for (whole j = 0; j <= i; j++) {
             const double *one = q->ends[0].spread + (x * a + j / b) * n;
@@ -219,14 +220,14 @@ static int answers(Question *q, whole count, double *out) {
             if (!(memory = malloc((size_t)most * sizeof(double)))) return -1;
         }
         place(q, memory), answer(q, count, out + i);
-        q->pair += q->levels[0] * q->levels[1], q->noise += q->copies * q->size;
-        q->levels += q->width, q->first += ENDS, q->steps += ENDS * (q->width - 1);
+        q->noise += q->copies * q->size, q->levels += q->width;
+        q->first += TABLES, q->steps += ENDS * q->width; /* two tables without an end, and a pair */
     }
     free(memory);
     return 0;
 }
 
-/* factors((out, levels, first, steps, counts, pairs, noise), width, copies, rows) */
+/* factors((out, levels, first, steps, counts, noise), width, copies, rows) */
 static PyObject *factors(PyObject *self, PyObject *args) {
     PyObject *arrays;
     Py_buffer views[ARRAYS];
@@ -242,8 +243,7 @@ static PyObject *factors(PyObject *self, PyObject *args) {
                                     PyBUF_C_CONTIGUOUS | (held ? 0 : PyBUF_WRITABLE));
     if (!failed) {
         q.width = width, q.copies = copies, q.levels = views[1].buf, q.first = views[2].buf;
-        q.steps = views[3].buf, q.counts = views[4].buf, q.pair = views[5].buf;
-        q.noise = views[6].buf;
+        q.steps = views[3].buf, q.counts = views[4].buf, q.noise = views[5].buf;
         Py_BEGIN_ALLOW_THREADS
         failed = answers(&q, views[1].len / 8 / q.width, views[0].buf);
         Py_END_ALLOW_THREADS

@@ -4,7 +4,7 @@ be: ``_counted.c`` does what ``pooled_counted`` of ``chi2.py`` does in arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,9 @@ else:
 MOST_WORK = 1 << 21  # products for one test; above, linear algebra is faster in arrays
 AT_ONCE = 1 << 21  # numbers in one call, so that memory stays bounded
 
+# Of sets of columns, ascending: where their tables start (a row for each question), and all tables.
+Found = Callable[[Indices, Indices, Indices], tuple[Indices, Integers]]
+
 
 def factors(
     evidence: TableEvidence, questions: Indices, tables: chi2.Count, noise: PairNoise | None = None
@@ -35,7 +38,7 @@ def factors(
     out = np.empty((copies, len(questions)) if noise else len(questions))
     quick = _served(evidence, questions)
     for some in _parts(evidence, questions, np.flatnonzero(quick), copies):
-        out[..., some] = _called(evidence, questions[some], tables, noise)
+        out[..., some] = _called(evidence, questions[some], _asked(evidence, tables), noise)
     if not quick.all():
         others = chi2.pooled_counted(evidence, questions[~quick], tables, noise)
         out[..., ~quick] = others.log_bayes
@@ -64,41 +67,83 @@ def _parts(
 
 
 def _called(
-    evidence: TableEvidence, questions: Indices, tables: chi2.Count, noise: PairNoise | None
+    evidence: TableEvidence, questions: Indices, found: Found, noise: PairNoise | None = None
 ) -> Floats:
+    """The tables of (x, Z), (y, Z) and (x, y) are found with their columns in ascending order."""
     count, width = questions.shape
-    pairs, levels = questions[:, :2], np.array(evidence.cardinalities)[questions]
-    ends = levels[:, :2]
-    first, steps, counts = _tables(evidence, questions, tables)
-    known = _in_turn(evidence, pairs, ends.prod(axis=1), evidence.tables)
-    units, copies = np.empty(0), 0
+    pairs = questions[:, :2]
+    margins = [np.delete(questions, 1 - end, axis=1) for end in (0, 1)]
+    first, counts = found(*(np.sort(sets, axis=1) for sets in (*margins, pairs)))
+    steps = np.concatenate([_steps(evidence, sets) for sets in (*margins, pairs)], axis=1)
+    levels, units, copies = np.array(evidence.cardinalities)[questions], np.empty(0), 0
     if noise is not None:
-        copies, sizes = noise.copies, (ends - 1).prod(axis=1)
+        copies, sizes = noise.copies, (levels[:, :2] - 1).prod(axis=1)
         units = _in_turn(
             evidence, pairs, copies * sizes, lambda some: noise.units(some).swapaxes(0, 1)
         )
     out = np.empty((copies, count) if noise else count)
     integers = [np.ascontiguousarray(each, dtype=np.int64) for each in (levels, first, steps)]
-    rows = float(evidence.rows_of(1)[0])
-    compiled.factors((out, *integers, counts, known, units), width, copies, rows)
+    compiled.factors((out, *integers, counts, units), width, copies, evidence.rows_of(1)[0])
     return out
 
 
-def _tables(
-    evidence: TableEvidence, questions: Indices, tables: chi2.Count
-) -> tuple[Indices, Indices, Integers]:
-    """Of each question, where the tables of (x, Z) and (y, Z) start, and the steps of their axes;
-    and all of these tables, each once."""
-    margins = np.stack([np.delete(questions, 1 - end, axis=1) for end in (0, 1)], axis=1)
-    order = np.argsort(margins, axis=2, kind="stable")
-    sets = np.take_along_axis(margins, order, axis=2)
+def _steps(evidence: TableEvidence, sets: Indices) -> Indices:
+    """How far apart the levels of each column are in a table with columns in ascending order."""
     k = np.array(evidence.cardinalities)[sets]
-    behind = np.cumprod(k[..., ::-1], axis=2)[..., ::-1] // k
-    steps = np.take_along_axis(behind, np.argsort(order, axis=2, kind="stable"), axis=2)
-    different, place = np.unique(sets.reshape(-1, sets.shape[2]), axis=0, return_inverse=True)
-    found = [np.asarray(table, dtype=np.int64).ravel() for table in tables(different)]
-    starts = np.cumsum([0, *map(len, found)])
-    return starts[place].reshape(-1, 2), steps, np.concatenate(found)
+    later = sets[:, None, :] > sets[:, :, None]
+    return np.asarray(np.where(later, k[:, None, :], 1).prod(axis=2))
+
+
+def _asked(evidence: TableEvidence, tables: chi2.Count) -> Found:
+    """The tables of margins as ``tables`` counts them, each once, and pairs from evidence."""
+
+    def found(x: Indices, y: Indices, pairs: Indices) -> tuple[Indices, Integers]:
+        different, place = np.unique(np.concatenate([x, y]), axis=0, return_inverse=True)
+        parts = [np.asarray(table, dtype=np.int64).ravel() for table in tables(different)]
+        starts = np.cumsum([0, *map(len, parts)])
+        sizes = np.array(evidence.cardinalities)[pairs].prod(axis=1)
+        known = _in_turn(evidence, pairs, sizes, evidence.tables)
+        first = [*starts[place].reshape(2, -1), starts[-1] + np.cumsum(sizes) - sizes]
+        return np.stack(first, axis=1), np.concatenate([*parts, _whole(known)])
+
+    return found
+
+
+class OfPairs:
+    """Log Bayes factors on exact evidence of all pairs, with at most one column given."""
+
+    def __init__(self, evidence: TableEvidence, pairs: Sequence[tuple[Indices, Floats]]) -> None:
+        """``pairs`` are all pairs and their tables, those of one shape together."""
+        self._evidence, size = evidence, len(evidence.names)
+        levels = np.array(evidence.cardinalities)
+        ones = [evidence.tables(np.array([[i]])).ravel() for i in range(size)]
+        self._alone, start = np.cumsum(levels) - levels, int(levels.sum())
+        self._first, parts = np.zeros((size, size), dtype=np.int64), list[Floats]()
+        for some, tables in pairs:
+            up = some[:, 0] < some[:, 1]
+            turned = tables[~up].swapaxes(1, 2)
+            for (x, y), each in ((some[up].T, tables[up]), (some[~up, ::-1].T, turned)):
+                self._first[x, y] = start + tables[0].size * np.arange(len(each))
+                start += each.size
+                parts.append(each.ravel())
+        self._counts = _whole(np.concatenate([*ones, *parts]))
+
+    def _found(self, *sets: Indices) -> tuple[Indices, Integers]:
+        first = [
+            self._alone[each[:, 0]] if each.shape[1] == 1 else self._first[tuple(each.T)]
+            for each in sets
+        ]
+        return np.stack(first, axis=1), self._counts
+
+    def __call__(self, questions: Indices) -> Floats:
+        evidence = self._evidence
+        questions = chi2.canonical(evidence, questions)
+        quick, out = _served(evidence, questions), np.empty(len(questions))
+        for some in _parts(evidence, questions, np.flatnonzero(quick), 0):
+            out[some] = _called(evidence, questions[some], self._found)
+        others = questions[~quick]
+        out[~quick] = chi2.factors(evidence, others, strata=False)[1]
+        return out
 
 
 def _in_turn(
@@ -107,7 +152,10 @@ def _in_turn(
     """So many numbers of each pair in turn; ``of`` gives those of pairs of one kind."""
     out, starts = np.empty(sizes.sum()), np.cumsum(sizes) - sizes
     for same in alike(evidence.kind[pairs]):
-        out[starts[same][:, None] + np.arange(sizes[same[0]])] = of(pairs[same]).reshape(
-            len(same), -1
-        )
+        where = starts[same][:, None] + np.arange(sizes[same[0]])
+        out[where] = of(pairs[same]).reshape(len(same), -1)
     return out
+
+
+def _whole(counts: Floats) -> Integers:
+    return np.rint(counts).astype(np.int64)
