@@ -20,6 +20,7 @@ import privet
 from privet.cli.main import main
 from privet.errors import EvidenceError, MethodError
 from privet.evidence.exact_tables import ExactTables
+from privet.evidence.table_replicas import PairNoise, table_replicas
 from privet.evidence.tables import TableEvidence, components_query
 from privet.independence import chi2
 from privet.independence import exact_tables as counted
@@ -199,9 +200,9 @@ def test_replicas_doubt_a_separation_as_they_should() -> None:
     assert all(edge.confidence and edge.confidence > 0.5 for edge in found.graph.edges)
     _, evidence, tables = exact(np.full((2, 2, 2, 2, 2), 50))
     few = TableJudge(evidence, 0.1)
-    rng = np.random.default_rng(0)
     question = np.array([[0, 1, 2, 3, 4]], dtype=np.intp)
-    tested = chi2.pooled_counted(evidence, question, tables.tables, (10_000, rng))
+    noise = PairNoise(evidence, table_replicas(evidence, 10_000, np.random.default_rng(0)))
+    tested = chi2.pooled_counted(evidence, question, tables.tables, noise)
     assert tested.statistic.shape == (10_000, 1)
     # a chi-square with 1 degree of freedom: its mean is within 5 standard errors (1e-6)
     assert abs(tested.statistic.mean() - 1) < 5 * np.sqrt(2 / 10_000)

@@ -622,3 +622,38 @@ def test_answers_without_end_are_weighed(
     asked = [(np.empty((0, 3), dtype=np.intp), (np.arange(4), np.array([0, 0, 1, 1])))]
     (found,) = collider_factors([np.array([*without, *with_k])], asked, 1)
     assert found == pytest.approx(factor)
+
+
+class Moody:
+    """Answers at random, the same to the same question: explanations contradict each other."""
+
+    def __init__(self, size: int, seed: int) -> None:
+        self.size, self.seed, self.asked = size, seed, dict[int, int]()
+
+    def strengths(self, _pairs: Any = None) -> NDArray[np.float64]:
+        drawn = np.random.default_rng(self.seed).random((self.size, self.size)) + 0.1
+        return np.asarray(drawn + drawn.T)
+
+    def margins(self, questions: NDArray[np.intp]) -> NDArray[np.float64]:
+        order = questions.shape[1] - 2
+        self.asked[order] = self.asked.get(order, 0) + len(questions)
+        rows = [np.random.default_rng([self.seed, *row]) for row in questions.tolist()]
+        return np.array([rng.normal((-1.0, 8.0, 8.0, 2.0)[order], 4.0) for rng in rows])
+
+
+def test_what_could_explain_nothing_is_not_asked_in_the_last_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wide, explained_by_three = {3: 0, 9: 0}, 0
+    for seed in range(20):
+        found = []
+        for dear in wide:
+            monkeypatch.setattr("privet.search.pc.DEAR", dear)
+            judge = Moody(10, seed)
+            found.append(skeleton(judge, no_knowledge(10), 3))
+            wide[dear] += judge.asked.get(3, 0)
+        assert (found[0].adjacent == found[1].adjacent).all()
+        assert found[0].separators == found[1].separators
+        explained_by_three += sum(len(given) == 3 for given in found[1].separators.values())
+    assert wide[3] < wide[9]
+    assert explained_by_three > 0

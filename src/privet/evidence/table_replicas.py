@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from privet.arrays import Floats
+from privet.arrays import Floats, Indices
 from privet.evidence.located import alike
 from privet.evidence.tables import TableEvidence
 from privet.privacy.queries.contrasts import contrasts
@@ -56,6 +57,46 @@ def _component(drawn: Floats, count: int, roots: list[list[Floats]]) -> Floats:
     return out.reshape(sets, count, -1).swapaxes(0, 1)
 
 
+@dataclass(frozen=True)
+class PairNoise:
+    """The sampling noise of replicas of exact evidence, for tests that need more than was measured.
+
+    What is given beside a pair changes the noise of a test little. So all tests of a pair in a
+    replica share its own: with fresh noise in each of many, one would come out low by chance.
+    """
+
+    evidence: TableEvidence
+    stack: TableEvidence
+
+    @property
+    def copies(self) -> int:
+        return self.stack.replicas[0]
+
+    def units(self, pairs: Indices) -> Floats:
+        """Independent normal numbers (replicas x pairs x departures) of pairs of one shape, which
+        the root of the covariance of departures turns into their noise."""
+        moved = self.stack.blocks(pairs)[0] - self.evidence.blocks(pairs)[0]
+        left, right = (np.stack([self._whitened[i] for i in ends]) for ends in pairs.T)
+        moved = left @ moved @ right.swapaxes(1, 2) / np.sqrt(max(float(self.evidence.rows), 1.0))
+        return np.asarray(moved.reshape(*moved.shape[:2], -1))
+
+    @cached_property
+    def _whitened(self) -> list[Floats]:
+        """Per column, what turns noise in its contrasts into independent normal numbers."""
+        out = []
+        for i, k in enumerate(self.evidence.cardinalities):
+            p = _shares(self.evidence, i)[:-1]
+            covariance = np.diag(p + 1e-9) - np.outer(p, p)  # a hair more, for empty levels
+            design = self.evidence.all_designs[i, : k - 1, 1:k]
+            out.append(np.linalg.solve(np.linalg.cholesky(covariance), design))
+        return out
+
+
+def _shares(evidence: TableEvidence, column: int) -> Floats:
+    counts = np.maximum(evidence.tables(np.array([[column]]))[0], 0.0) + 1e-9
+    return np.asarray(counts / counts.sum())
+
+
 def _sampling_roots(evidence: TableEvidence) -> list[Floats]:
     """Per column, a root of the covariance of one record's contrasts.
 
@@ -63,8 +104,7 @@ def _sampling_roots(evidence: TableEvidence) -> list[Floats]:
     """
     roots = []
     for i, (k, ordered) in enumerate(zip(evidence.cardinalities, evidence.ordered, strict=True)):
-        counts = np.maximum(evidence.tables(np.array([[i]]))[0], 0.0) + 1e-9
-        p = counts / counts.sum()
+        p = _shares(evidence, i)
         h = contrasts(k, ordered).astype(float)
         if evidence.features is not None:
             h = evidence.features[i].T

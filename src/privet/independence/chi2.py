@@ -26,6 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices, Integers
+from privet.evidence.table_replicas import PairNoise
 from privet.evidence.tables import TableEvidence
 from privet.independence import compiled
 from privet.independence import pooled as pooled_parts
@@ -34,6 +35,8 @@ from privet.independence.terms import Terms, added, grain
 
 # Numbers in one block of work, so that memory stays bounded whatever the size of the tables.
 BLOCK_NUMBERS = 2_000_000
+
+Count = Callable[[Indices], Sequence[Integers]]  # the tables of sets of columns
 
 
 @dataclass(frozen=True)
@@ -92,16 +95,16 @@ def jointly(
 def pooled_counted(
     evidence: TableEvidence,
     questions: Indices,
-    tables: Callable[[Indices], Sequence[Integers]],
-    drawn: tuple[int, np.random.Generator] | None = None,
+    tables: Count,
+    noise: PairNoise | None = None,
 ) -> Tested:
     """Pooled tests on exact evidence of pairs and counted tables of (x, Z) and (y, Z), whatever
-    the size of Z. ``drawn``: so many replicas, whose departures have fresh sampling noise."""
-    copies = () if drawn is None else (drawn[0],)
+    the size of Z; of replicas whose departures have this ``noise``, if it is given."""
+    copies = () if noise is None else (noise.copies,)
     out = np.zeros((4, *copies, len(questions)))
-    questions = _canonical(evidence, questions)
+    questions = canonical(evidence, questions)
     for chosen in _groups(evidence, questions):
-        answers = _pooled_counted(tables, drawn, evidence, questions[chosen])
+        answers = _pooled_counted(tables, noise, evidence, questions[chosen])
         out[..., chosen] = answers.reshape(4, *copies, len(chosen))
     return Tested(*out)
 
@@ -186,12 +189,12 @@ def _pooled_by_shape(
 
 
 def _full_by_shape(evidence: TableEvidence, questions: Indices) -> Iterator[tuple[Indices, Terms]]:
-    questions = _canonical(evidence, questions)
+    questions = canonical(evidence, questions)
     for chosen in _groups(evidence, questions):
         yield chosen, _full_terms(evidence, questions[chosen])
 
 
-def _canonical(evidence: TableEvidence, questions: Indices) -> Indices:
+def canonical(evidence: TableEvidence, questions: Indices) -> Indices:
     """x and y, and the members of Z, by number of levels: the answer is the same, shapes fewer."""
     kind = evidence.kind
     pair = np.argsort(kind[questions[:, :2]], axis=1, kind="stable")
@@ -217,8 +220,8 @@ def _groups(evidence: TableEvidence, questions: Indices) -> Iterator[Indices]:
 
 
 def _pooled_counted(
-    tables: Callable[[Indices], Sequence[Integers]],
-    drawn: tuple[int, np.random.Generator] | None,
+    tables: Count,
+    noise: PairNoise | None,
     evidence: TableEvidence,
     questions: Indices,
 ) -> Floats:
@@ -231,12 +234,11 @@ def _pooled_counted(
     tests, rows, cols = d.shape
     sampling, freedom = _sampling(strata, rows * cols)
     d = d.reshape(tests, -1)
-    if drawn is not None:
-        copies, rng = drawn
-        noise = rng.normal(size=(copies, *d.shape))
-        noise = np.einsum("tij,rtj->rti", np.linalg.cholesky(_ridged(sampling)), noise)
-        d = (d + noise).reshape(copies * tests, -1)
-        sampling, freedom = np.tile(sampling, (copies, 1, 1)), np.tile(freedom, copies)
+    if noise is not None:
+        roots, units = np.linalg.cholesky(_ridged(sampling)), noise.units(questions[:, :2])
+        d = (d + np.einsum("tij,rtj->rti", roots, units)).reshape(noise.copies * tests, -1)
+        sampling = np.tile(sampling, (noise.copies, 1, 1))
+        freedom = np.tile(freedom, noise.copies)
     terms = Terms(
         d=d,
         sampling=sampling[:, None],

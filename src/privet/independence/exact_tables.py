@@ -14,8 +14,10 @@ import numpy as np
 from privet.arrays import Bools, Floats, Indices
 from privet.errors import MethodError
 from privet.evidence.exact_tables import ExactTables
+from privet.evidence.table_replicas import PairNoise
 from privet.evidence.tables import TableEvidence
 from privet.independence import chi2
+from privet.independence.counted import factors
 from privet.independence.tables import TableJudge
 
 MEASURED = 2  # given columns that interactions serve
@@ -29,7 +31,7 @@ FEWEST_ROWS = 10  # for each cell of the whole table: tests on fewer have little
 @dataclass(frozen=True)
 class ExactTableJudge:
     """Answers questions (x, y, *Z). ``few`` answers those with few given columns; it may be about
-    a stack of replicas of ``evidence``, and then ``rng`` draws those of the others.
+    a stack of replicas of ``evidence``, and then ``noise`` is what the others have.
 
     A question about strata with few rows has no answer, that is: infinite; and so has one that
     asks for a table which nobody can count, unless ``all_known`` says that it should be there.
@@ -38,7 +40,7 @@ class ExactTableJudge:
     evidence: TableEvidence
     counted: ExactTables
     few: TableJudge
-    rng: np.random.Generator | None = None
+    noise: PairNoise | None = None
     all_known: bool = True
 
     def strengths(self, pairs: Bools | None = None) -> Floats:
@@ -48,20 +50,16 @@ class ExactTableJudge:
         """Log Bayes factor for dependence, less log(1/alpha): negative says independent."""
         if questions.shape[1] - 2 <= MEASURED:
             return self.few.margins(questions)
-        replicas = self.few.evidence.replicas
-        out = np.full((*replicas, len(questions)), np.inf)
+        out = np.full((*self.few.evidence.replicas, len(questions)), np.inf)
         asked = np.flatnonzero(self._answerable(questions))
-        drawn = None if self.rng is None else (replicas[0], self.rng)
         self._check_room(questions[asked])
-        tested = self.tested(questions[asked], drawn)
-        out[..., asked] = tested.log_bayes - log(1 / self.few.alpha)
+        found = factors(self.evidence, questions[asked], self.counted.tables, self.noise)
+        out[..., asked] = found - log(1 / self.few.alpha)
         return out
 
-    def tested(
-        self, questions: Indices, drawn: tuple[int, np.random.Generator] | None = None
-    ) -> chi2.Tested:
+    def tested(self, questions: Indices) -> chi2.Tested:
         """Pooled tests of questions with more given columns than interactions serve."""
-        return chi2.pooled_counted(self.evidence, questions, self.counted.tables, drawn)
+        return chi2.pooled_counted(self.evidence, questions, self.counted.tables)
 
     def _answerable(self, questions: Indices) -> Bools:
         levels = np.array(self.evidence.cardinalities, dtype=float)[questions]

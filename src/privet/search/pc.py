@@ -7,19 +7,24 @@ is made of.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import log
 
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
+from privet.search.blocks import on_paths
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
 from privet.search.protocols import Judge
 from privet.search.questions import beside_one, distinct
-from privet.search.skeleton import Ask, Skeleton, complete, prune
+from privet.search.skeleton import Ask, Skeleton, complete, explained_away, prune
 
 # Separators of two and more are formed from this many of the strongest neighbours.
 WIDEST = 8
+# Separators of so many are asked for only where they could explain something; the lowest answers
+# with fewer given columns say how sure an edge is, whatever they explain.
+DEAR = 3
 # The weight of one triple is bounded, so that none can outvote all others.
 HEAVIEST_TRIPLE = 15.0
 SUREST = 1e9  # an answer beyond this says no more
@@ -33,15 +38,24 @@ def skeleton(judge: Judge, constraints: Constraints, max_order: int) -> Skeleton
     strength = judge.strengths()
     found = complete(len(strength), constraints.possible)
     for order in range(max_order + 1):
+        dear = order == max_order and order >= DEAR  # before the last, all lowest answers count
         found = prune(
             found,
             order,
-            judge.margins,
+            partial(of_use, judge.margins, found) if dear else judge.margins,
             strength=strength,
             required=constraints.required,
             widest=None if order < 2 else WIDEST,
         )
     return constraints.without_circles(found, strength)
+
+
+def of_use(ask: Ask, found: Skeleton, questions: Indices) -> Floats:
+    """Answers to what could explain an edge of this skeleton; others are infinite, not asked."""
+    useful = on_paths(found.adjacent, questions) & ~explained_away(found, questions)
+    out = np.full(len(questions), np.inf)
+    out[useful] = ask(questions[useful])
+    return out
 
 
 def arrows(

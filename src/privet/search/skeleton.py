@@ -185,6 +185,17 @@ def _contradicts(separators: Separators, x: int, y: int, given: list[int], joine
     return False
 
 
+def explained_away(found: Skeleton, questions: Indices) -> Bools:
+    """Of questions (x, y, *Z): whether x alone has separated y from some z, or y alone x from it;
+    then they contradict what was found, whatever the answer."""
+    alone = np.full(found.adjacent.shape, -1)
+    for (a, b), separator in found.separators.items():
+        if len(separator) == 1:
+            alone[a, b] = alone[b, a] = separator[0]
+    x, y, given = questions[:, :1], questions[:, 1:2], questions[:, 2:]
+    return np.asarray(((alone[x, given] == y) | (alone[y, given] == x)).any(axis=1))
+
+
 def _reaches(neighbours: list[int], start: int, without: int, wanted: int) -> bool:
     """Whether all that is wanted can be reached; the walk ends when all of it was seen."""
     fresh = neighbours[start] & ~(1 << without)

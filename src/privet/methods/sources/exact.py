@@ -7,18 +7,20 @@ asks for.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
+from privet.arrays import Floats, Indices
 from privet.evidence.copies import guessed
-from privet.evidence.counts import Counts
+from privet.evidence.counts import Counts, pairs_by_shape
 from privet.evidence.cuts import as_cut, chosen
 from privet.evidence.exact_tables import ExactTables
-from privet.evidence.table_replicas import table_replicas
+from privet.evidence.table_replicas import PairNoise, table_replicas
 from privet.evidence.tables import TableEvidence
-from privet.independence import chi2
+from privet.independence.counted import OfPairs
 from privet.independence.effects import of_counted
 from privet.independence.exact_tables import MEASURED, ExactTableJudge
 from privet.independence.tables import TableJudge
@@ -94,7 +96,7 @@ def _play(
     counted = ExactTables.from_releases(
         asked.schema, (), lambda query: replace(asked.exact(query), query=query), evidence
     )
-    basis = on_counts(schema, evidence, counted, settings, search, look.pooled)
+    basis = on_counts(schema, evidence, counted, settings, search, look)
     found = run(search, basis, schema, settings)
     more = counted.releases()
     if cuts:
@@ -103,16 +105,24 @@ def _play(
 
 
 class FirstLook:
-    """Chooses triples, and keeps what was asked of pairs for that: a search asks it again."""
+    """Chooses triples, and keeps what was asked of pairs for that, and the copies that these show:
+    a search asks it again."""
 
     def __init__(self) -> None:
         self.pooled: Ask | None = None
+        self.same: dict[str, str] | None = None
 
     def __call__(self, schema: Schema, releases: tuple[Release, ...]) -> list[tuple[int, ...]]:
         evidence = TableEvidence.from_releases(schema, schema.names, releases)
-        factors = partial(chi2.factors, evidence, strata=False)
-        self.pooled = Memo(lambda questions: factors(questions)[1], len(schema.columns))
-        return tables.interesting(schema, releases, self.pooled)
+        pairs = [(some, evidence.tables(some)) for some in pairs_by_shape(evidence)]
+        self.pooled = Memo(OfPairs(evidence, pairs), len(schema.columns))
+        self.same = _copies(schema, pairs)
+        return tables.interesting(schema, releases, self.pooled, self.same)
+
+
+def _copies(schema: Schema, pairs: Iterable[tuple[Indices, Floats]]) -> dict[str, str]:
+    counts = ((some, Counts(tables=tables, laws=())) for some, tables in pairs)
+    return copies_of(schema, guessed(schema.names, counts))
 
 
 def on_counts(
@@ -121,15 +131,15 @@ def on_counts(
     counted: ExactTables,
     settings: Settings,
     search: Search,
-    pooled: Ask | None = None,
+    look: FirstLook | None = None,
 ) -> Basis:
     """Exact interactions, and exact tables of any columns: for scores, without replicas, or for
     tests with more columns given than interactions serve."""
     alpha = settings.level(len(schema.columns))
-    pairs = (
-        (some, Counts(tables=table.astype(np.float64), laws=())) for some, table in counted.pairs
-    )
-    few, same = TableJudge(evidence, alpha, pooled), copies_of(schema, guessed(schema.names, pairs))
+    few = TableJudge(evidence, alpha, None if look is None else look.pooled)
+    same = None if look is None else look.same
+    if same is None:
+        same = _copies(schema, ((some, table.astype(float)) for some, table in counted.pairs))
     told = settings.max_order is not None
     wide = ExactTableJudge(evidence, counted, few, all_known=told)
     judge = wide if counts_needed(settings, search) else few
@@ -140,8 +150,9 @@ def on_counts(
         return replace(on_scores(judge, score), copies=same)
 
     def stack(count: int, rng: np.random.Generator) -> ExactTableJudge:
-        together = TableJudge(table_replicas(evidence, count, rng), alpha)
-        return ExactTableJudge(evidence, counted, together, rng.spawn(1)[0], all_known=False)
+        copies = table_replicas(evidence, count, rng)
+        few, noise = TableJudge(copies, alpha), PairNoise(evidence, copies)
+        return ExactTableJudge(evidence, counted, few, noise, all_known=False)
 
     made = on_tests(judge, stack, len(schema.columns))
     sizes = partial(of_counted, wide)

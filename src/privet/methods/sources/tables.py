@@ -19,7 +19,7 @@ ledger's filter enforces (``proofs/filter.md``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -212,10 +212,14 @@ def _weight(curator: Curator, query: Components, order: int) -> Fraction:
 
 
 def interesting(
-    schema: Schema, releases: tuple[Release, ...], pooled: Ask | None = None
+    schema: Schema,
+    releases: tuple[Release, ...],
+    pooled: Ask | None = None,
+    same: Mapping[str, str] | None = None,
 ) -> list[tuple[int, ...]]:
-    """The triples that the first look finds worth measuring, with all their subsets."""
-    found, strength = _first_look(schema, releases, pooled)
+    """The triples that the first look finds worth measuring, with all their subsets. ``pooled``
+    answers tests on pairs and ``same`` are copies, if these are known."""
+    found, strength = _first_look(schema, releases, pooled, same)
     triples: set[tuple[int, ...]] = set()
     for k in range(len(schema.columns)):
         near = np.flatnonzero(found.adjacent[k])
@@ -234,7 +238,10 @@ def interesting(
 
 
 def _first_look(
-    schema: Schema, releases: tuple[Release, ...], pooled: Ask | None
+    schema: Schema,
+    releases: tuple[Release, ...],
+    pooled: Ask | None,
+    same: Mapping[str, str] | None,
 ) -> tuple[Skeleton, NDArray[np.float64]]:
     """Orders 0 and 1 on pairs, lenient at order 0: what is near the bar gets a second look. Any
     explanation is taken: what is left shares the budget of the second look.
@@ -245,7 +252,9 @@ def _first_look(
     size = len(schema.columns)
     lenient = TableJudge(evidence, alpha=default_level(size) * LENIENCE, pooled=pooled)
     strict = TableJudge(evidence, alpha=default_level(size), pooled=pooled)
-    known = set_apart(schema.knowledge, schema.names, copies_of(schema, guesses([evidence])))
+    if same is None:
+        same = copies_of(schema, guesses([evidence]))
+    known = set_apart(schema.knowledge, schema.names, same)
     constraints = Constraints.of(schema.names, known)
     strength = lenient.strengths()
     found = Skeleton(constraints.possible & ~np.eye(size, dtype=bool), {})
