@@ -2,10 +2,13 @@
 the same: ``compiled.py`` in its room says so. One wheel of a platform serves every Python."""
 
 from pathlib import Path
+from sysconfig import get_config_var
 
 from setuptools import Extension, setup
 
 IN_C = ("independence/_tests", "privacy/engines/_counts", "scores/_gains", "search/_climb")
+# Pythons without a global lock have no API that serves them all: there, nothing is in C.
+ONE_FOR_ALL = not get_config_var("Py_GIL_DISABLED")
 
 setup(
     ext_modules=[
@@ -19,6 +22,7 @@ setup(
             extra_compile_args=["-O3", "-ffp-contract=off"],
         )
         for path in IN_C
+        if ONE_FOR_ALL
     ],
-    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if ONE_FOR_ALL else {},
 )
