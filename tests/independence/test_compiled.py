@@ -28,13 +28,14 @@ UNITS = tuple(WHITE_GRID**order for order in (3, 2, 1, 0))
 needed = pytest.mark.skipif(compiled.tests is None, reason="there was no compiler")
 
 
-def noisy(deviation: float, orders: int = 5, copies: int = 3) -> TableEvidence:
+def noisy(deviation: float, orders: int = 5, copies: int = 3, first: int = 0) -> TableEvidence:
     """Of some tables; the last level of the third column is rare."""
     rng = np.random.default_rng(6)
     shares = rng.dirichlet(np.full(prod(LEVELS), 1.0)).reshape(LEVELS)
     shares[:, :, -1] /= 1000
     drawn = rng.multinomial(20_000, (shares / shares.sum()).ravel(), size=copies)
-    noise = {order: (deviation * GRID**order) ** 2 for order in range(orders)}
+    scales = [0.0] * first + [deviation] * (orders - first)
+    noise = {order: (scale * GRID**order) ** 2 for order, scale in enumerate(scales)}
     return stack(drawn.reshape(-1, *LEVELS), noise, rng)
 
 
@@ -88,6 +89,7 @@ EVIDENCE = {
     "deafening noise": noisy(1e60),
     "loud noise": noisy(2000.0),
     "no noise": noisy(0.0),
+    "noise in triples alone": noisy(20.0, first=3),
     "pairs alone": noisy(20.0, orders=3),
     "weighed rows": weighed(1),
     "replicas of weighed rows": weighed(5),
@@ -156,6 +158,28 @@ def test_a_call_is_short_however_large_its_tests(
     numbers = 8 * 6 if strata else 8
     assert np.array_equal(np.concatenate(asked), questions)
     assert max(map(len, asked)) * 100 * numbers**3 < 1e9
+
+
+@needed
+def test_arrays_that_do_not_fit_each_other_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is too short, or a question is about a column that there is not."""
+    real, calls = compiled.tests, []
+
+    class Spy:
+        factors = staticmethod(lambda *args: calls.append(args))
+
+    monkeypatch.setattr(compiled, "tests", Spy)
+    compiled._called(noisy(20.0), QUESTIONS[1], strata=False, gauged=False)
+    ((arrays, *rest),) = calls
+    real.factors(arrays, *rest)
+    wrong = {at: each[:-1] for at, each in enumerate(arrays)}
+    for at, change in [*wrong.items(), (1, arrays[1] + 1), (1, arrays[1] - 1), (2, arrays[2] + 1)]:
+        changed = [*arrays]
+        changed[at] = np.ascontiguousarray(change)
+        with pytest.raises(ValueError, match="arrays do not fit each other"):
+            real.factors(tuple(changed), *rest)
+    with pytest.raises(ValueError, match="designs are not squares"):
+        real.factors((*arrays[:3], arrays[3].ravel(), *arrays[4:]), *rest)
 
 
 @needed

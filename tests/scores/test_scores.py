@@ -361,9 +361,28 @@ def test_counts_that_do_not_fit_are_refused() -> None:
         (counts, (1, 2, 1), levels[:0], logs, out[:0]),
         (counts, (1, 2, 1), levels, logs[:6], out),
         (counts - 1, (1, 2, 1), levels, logs, out),
+        (np.hstack([counts, [[4, 4], [4, 4]]]), (1, 2, 1), np.array([2, 2]), logs, np.empty(2)),
     ):
         with pytest.raises(ValueError, match="counts do not fit"):
             compiled.gains.likelihood(*wrong)
+
+
+@pytest.mark.skipif(compiled.gains is None, reason="there was no compiler")
+@pytest.mark.parametrize("given", [(0,), (2, 4), (5, 3, 1)])
+def test_what_many_columns_add_is_what_arrays_say(
+    given: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To y at either end of its base, or in the middle."""
+    levels = (2, 5, 3, 2, 7, 4, 2, 6, 3)
+    codes = np.random.default_rng(8).integers(0, levels, (900, len(levels)))
+    codes[:, 6] = codes[:, 7] % 2
+    ys = np.array([y for y in range(len(levels)) if y not in given], dtype=np.intp)
+    bases, asked = np.tile(given, (len(ys), 1)), np.ones((len(ys), len(levels)), dtype=bool)
+    asked[:, given] = asked[np.arange(len(ys)), ys] = False
+    usual = bic(counted(codes, levels)).rows(ys, bases, asked)
+    monkeypatch.setattr(compiled, "gains", None)
+    arrays = bic(counted(codes, levels)).rows(ys, bases, asked)
+    assert np.array_equal(usual, arrays) and usual[asked].std() > 0
 
 
 def test_batches_answer_as_single_questions_do() -> None:

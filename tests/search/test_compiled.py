@@ -76,8 +76,8 @@ def test_the_same_classes_as_in_python(score: Score) -> None:
 
 @needed
 def test_sets_of_several_words() -> None:
-    dag = random_dag(rng_of([32, 0]), 70, 2.0)
-    one, other = both(gaussian_bic(evidence(sample(dag, 2000, 1))), no_knowledge(70))
+    dag = random_dag(rng_of([32, 0]), 130, 3.0)
+    one, other = both(gaussian_bic(evidence(sample(dag, 2000, 1))), no_knowledge(130))
     assert np.array_equal(one, other)
     assert one.any()
 

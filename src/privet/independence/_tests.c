@@ -201,8 +201,9 @@ static lanes dot(const lanes *a, const lanes *b, whole count) {
 }
 
 /* d' C^-1 d + log|C| - log|base|, of each C = base + square * grown, in blocks between which there
-   is nothing, from Cholesky factors bordered by d; all at once, so that none waits for another. Pivots are held against those of the base:
-   their ratio is between 1 and the number of rows, so that a product of a few stays finite. */
+   is nothing, from Cholesky factors bordered by d; all at once, so that none waits for another.
+   Pivots are held against those of the base: their ratio is between 1 and the number of rows, so
+   that a product of a few stays finite. */
 static void lengths(const Question *q, lanes *out) {
     const whole m = q->size;
     lanes zero = {0}, ratio[EFFECTS], scale[EFFECTS];
@@ -517,6 +518,29 @@ static int answers(Question *q, whole count, double *out) {
     return 0;
 }
 
+/* Whether arrays are as large as they say of each other, and all that is asked for is a column. */
+static int fit(const Question *q, const Py_buffer *views) {
+    const Evidence *e = q->all;
+    const whole count = views[1].len / 8, square = e->most * e->most;
+    int fits = views[3].shape[2] == e->most && views[3].len == 8 * e->columns * square;
+    fits &= views[4].len == views[3].len && views[2].len == 8 * e->columns;
+    fits &= count % q->width == 0;
+    fits &= views[0].len == 8 * (2 + q->gauged) * e->replicas * (count / q->width);
+    for (whole i = 0; fits && i < e->columns; i++)
+        fits &= e->levels[i] > 0 && e->levels[i] <= e->most;
+    for (whole i = 0; fits && i < count; i++)
+        fits &= q->columns[i] >= 0 && q->columns[i] < e->columns;
+    for (int order = 1; fits && order <= AXES; order++) {
+        const Py_buffer *own = views + HEAD + (order - 1) * EACH_LAYER;
+        const Layer *layer = &e->layers[order];
+        if (!layer->count) continue;
+        fits &= own[3].len == own[0].len && own[1].len == own[0].len + 8;
+        fits = fits && own[2].len == 8 * e->replicas * layer->flat
+            && layer->offsets[layer->count] == layer->flat;
+    }
+    return fits;
+}
+
 static PyObject *factors(PyObject *self, PyObject *args) {
     enum { ALL = HEAD + AXES * EACH_LAYER };
     PyObject *arrays;
@@ -532,6 +556,10 @@ static PyObject *factors(PyObject *self, PyObject *args) {
     for (; !failed && held < ALL; held += !failed)
         failed = PyObject_GetBuffer(PyTuple_GetItem(arrays, held), &views[held],
                                     PyBUF_C_CONTIGUOUS | (held ? 0 : PyBUF_WRITABLE));
+    if (!failed && views[3].ndim != 3) {
+        PyErr_Format(PyExc_ValueError, "designs are not squares");
+        failed = 1;
+    }
     if (!failed && views[5].len) {
         q.columns = views[1].buf, e.levels = views[2].buf, e.designs = views[3].buf;
         e.inner = views[4].buf, e.columns = views[3].shape[0], e.most = views[3].shape[1];
@@ -541,10 +569,14 @@ static PyObject *factors(PyObject *self, PyObject *args) {
                 .keys = view[0].buf, .offsets = view[1].buf, .values = view[2].buf,
                 .variances = view[3].buf, .count = view[0].len / 8,
                 .flat = view[2].len / 8 / e.replicas};
-        Py_BEGIN_ALLOW_THREADS
-        failed = answers(&q, views[1].len / 8 / q.width, views[0].buf);
-        Py_END_ALLOW_THREADS
-        if (failed) PyErr_NoMemory();
+        if ((failed = !fit(&q, views))) {
+            PyErr_Format(PyExc_ValueError, "arrays do not fit each other");
+        } else {
+            Py_BEGIN_ALLOW_THREADS
+            failed = answers(&q, views[1].len / 8 / q.width, views[0].buf);
+            Py_END_ALLOW_THREADS
+            if (failed) PyErr_NoMemory();
+        }
     }
     while (held) PyBuffer_Release(&views[--held]);
     return failed ? NULL : Py_BuildValue("");

@@ -245,7 +245,7 @@ class Likelihood(Counted):
         each = float(self._constant(rows, 1.0)) - float(self._constant(rows, 2.0))
         shapes = zip(self._shapes(bases), _places(bases, ys), strict=True)
         for fan, (shape, at), asked, own in zip(fans, shapes, fits, out, strict=True):
-            levels = self._levels[asked]
+            levels = self._levels[asked].astype(np.int64)  # where addresses have 32 bits, too
             sides = prod(shape[:at]), shape[at], prod(shape[at + 1 :])
             found = np.empty(len(levels))
             compiled.gains.likelihood(np.ascontiguousarray(fan), sides, levels, logs, found)

@@ -6,6 +6,19 @@
 #include "_classes.h"
 #include "_gains.h"
 
+/* Lets Python look at signals: a run can be stopped. */
+static void heed(Search *s) {
+    s->work = 0;
+    PyEval_RestoreThread(s->thread);
+    if (PyErr_CheckSignals()) s->failed = STOPPED;
+    s->thread = PyEval_SaveThread();
+}
+
+/* The same, each time that so many products were worked out. */
+static void worked(Search *s, double products) {
+    if ((s->work += products) > MOST_WORK) heed(s);
+}
+
 /* --- the steps to one column, best first ------------------------------------------------------ */
 
 static void *grown(Search *s, void *old, int *room, int needed, size_t bytes) {
@@ -27,6 +40,10 @@ static int earlier(const void *one, const void *other) {
     if (a->x != b->x) return a->x < b->x ? -1 : 1;
     if (a->y != b->y) return a->y < b->y ? -1 : 1;
     return a->clique < b->clique ? -1 : 1;
+}
+
+static void sort(Options *o) {
+    if (o->count) qsort(o->all, (size_t)o->count, sizeof(Option), earlier);
 }
 
 /* Appends all cliques with what CLIQUE has and some members of ``free`` that are not above
@@ -63,6 +80,7 @@ static int beside(Search *s, const Word *parents, const Word *clique) {
     int count = 0;
     WORDS HANDY(GIVEN)[w] = parents[w] | clique[w];
     EACH(v, HANDY(GIVEN)) count++;
+    worked(s, (double)(count + 1) * (count + 1) * s->size);
     return count < s->max_parents;
 }
 
@@ -129,7 +147,7 @@ static void weigh(Search *s, int kind) {
         if (kind == INSERT) inserts(s, o, y);
         else if (kind == DELETE) deletes(s, o, y, 0);
         else turns(s, o, y);
-        qsort(o->all, (size_t)o->count, sizeof(Option), earlier);
+        sort(o);
     }
     memset(s->stale[kind], 0, BYTES);
 }
@@ -182,6 +200,7 @@ static double step(Search *s, int kind) {
         Options *o = &of[s->heap[0]];
         const Option best = o->all[o->at++];
         const Word *clique = o->cliques + (size_t)best.clique * s->words;
+        worked(s, (double)s->size * s->words); /* a way through all columns is looked for */
         if (!(kind == INSERT && kept_apart(s, best.x, best.y)) &&
             valid(s, kind, best.x, best.y, clique) && result(s, kind, best.x, best.y, clique)) {
             move(s, &s->next);
@@ -200,9 +219,7 @@ static double up(Search *s) {
         worth = 0;
         for (int kind = 0; kind < KINDS && !(worth > 0); kind++) worth = step(s, kind);
         gained += worth;
-        PyEval_RestoreThread(s->thread);
-        if (PyErr_CheckSignals()) s->failed = STOPPED;
-        s->thread = PyEval_SaveThread();
+        heed(s);
     }
     return gained;
 }
@@ -224,7 +241,7 @@ static int higher(Search *s) {
     Options *o = &s->deletions;
     o->count = o->sets = 0;
     for (int y = 0; y < s->size && !s->failed; y++) deletes(s, o, y, 1);
-    qsort(o->all, (size_t)o->count, sizeof(Option), earlier);
+    sort(o);
     for (int at = 0; at < o->count && !s->failed; at++) {
         const Option one = o->all[at];
         if (s->tried >= MOST_LOOKS * s->size) return 0;
@@ -277,9 +294,8 @@ static int reserve(Search *s) {
     return there;
 }
 
-/* From the class in ``parts`` (flags: part, column, member; beside those of a class, what may
-   be joined) to one that no
-   step improves, nor any way on after an edge of a triangle is taken away. */
+/* From the class in ``parts`` (flags: part, column, member; beside those of a class, what may be
+   joined) to one that no step improves, nor any way on after an edge of a triangle is taken away. */
 static void search(Search *s, char *parts) {
     const size_t size = (size_t)s->size, rows = PARTS * size;
     for (size_t row = 0; row < rows + size; row++)

@@ -20,6 +20,7 @@ enum { MOVED = QUEUED + 1, TOUCHED, TODO, HAND, HANDS };            /* and more 
 enum { DONE, NO_MEMORY, STOPPED, UNFIT }; /* UNFIT: too dense, or nearly singular */
 enum { MOST_CLIQUES = 256, MOST_LOOKS = 6, WORD = 64, LARGEST = 1 << 12 };
 static const double GRAIN = 1024, NOTHING = 1e-16, LEAST = 1e-9, STRONGEST = 1 - 1e-9;
+static const double MOST_WORK = 1 << 27; /* about a tenth of a second */
 
 typedef struct { double worth; int x, y, clique; } Option; /* its clique by its place */
 typedef struct { Option *all; Word *cliques; int count, room, sets, sets_room, at; } Options;
@@ -35,6 +36,7 @@ typedef struct {
     Options *options[KINDS], deletions;
     Word *looks; /* the ends of an edge, what they were joined to, and their parents */
     int tried, first;
+    double work; /* products since Python last looked at signals */
     PyThreadState *thread;
 } Search;
 

@@ -135,6 +135,7 @@ def test_maps_that_do_not_fit_a_table_are_refused() -> None:
     for wrong in (
         (maps, margins, base + 3, others, table),
         (maps, margins, base, others - 3, table),
+        (maps, margins, base, others + [[1, 0]], table),
         (maps, margins, base, others, table[:1]),
         (maps, margins, base[:0], others, table),
         (maps, margins, base, others[:0], table),
@@ -142,6 +143,23 @@ def test_maps_that_do_not_fit_a_table_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match="maps do not fit"):
             compiled.counts.fan(*wrong)
+
+
+@pytest.mark.skipif(compiled.counts is None, reason="there was no compiler")
+def test_what_is_counted_between_two_looks_at_signals_adds_up() -> None:
+    """A fan of so many cells that a look comes after each block, and rows for two looks."""
+    rng, names = np.random.default_rng(5), "abcde"
+    held = {name: rng.integers(0, 16, 20_000).astype(np.uint8) for name in names}
+    fan = Bitmaps(held, dict.fromkeys(names, 16)).fan(names[:-1], names[-1])
+    out = np.zeros([16] * 5, dtype=np.int64)
+    np.add.at(out, tuple(held.values()), 1)
+    assert np.array_equal(fan, out.reshape(-1, 16))
+    rows = (1 << 22) + 1000
+    key, codes = (np.resize(held[name], rows) for name in "ab")
+    table = np.zeros((16, 5 * 16), dtype=np.int64)
+    compiled.counts.tallied(key.astype(np.uint16), (codes,) * 5, (16,) * 5, table)
+    wanted = np.bincount(16 * key.astype(np.int64) + codes, minlength=256).reshape(16, 16)
+    assert np.array_equal(table, np.tile(wanted, 5))
 
 
 def test_small_tables_are_counted_as_fans(way: str) -> None:

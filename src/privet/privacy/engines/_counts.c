@@ -16,6 +16,8 @@
 
 typedef Py_ssize_t whole;
 enum { BLOCK = 256, LANES = 4, MOST_CELLS = 1 << 16 }; /* BLOCK: words worked on at once */
+/* Words, and rows, that are looked at before Python looks at signals: in a tenth of a second. */
+enum { MOST_WORK = 1 << 27, MOST_ROWS = 1 << 22 };
 
 typedef struct { int64_t start, levels; } Column; /* where its maps are, and how many */
 
@@ -49,9 +51,9 @@ INLINE void find(const Fan *f, whole cell, whole start, whole count, uint64_t *o
 }
 
 /* All cells but the last, and all levels but the last of a column, in which stand all rows. */
-INLINE void count(const Fan *f) {
-    for (whole start = 0; start < f->words; start += BLOCK) {
-        whole size = start + BLOCK < f->words ? BLOCK : f->words - start;
+INLINE void count(const Fan *f, whole start, whole end) {
+    for (; start < end; start += BLOCK) {
+        whole size = start + BLOCK < end ? BLOCK : end - start;
         for (whole c = 0; c < f->cells - 1; c++) {
             uint64_t *cell = f->scratch;
             int64_t *out = f->out + c * f->width, rows = 0;
@@ -87,17 +89,18 @@ static void complete(const Fan *f) {
 }
 
 #if defined(__GNUC__) && defined(__x86_64__) /* nearly all of these count bits at a stroke */
-__attribute__((target("popcnt"))) static void count_at_a_stroke(const Fan *f) { count(f); }
+__attribute__((target("popcnt")))
+static void count_at_a_stroke(const Fan *f, whole start, whole end) { count(f, start, end); }
 #endif
 
-static void count_any(const Fan *f) {
+static void count_any(const Fan *f, whole start, whole end) {
 #if defined(__GNUC__) && defined(__x86_64__)
     if (__builtin_cpu_supports("popcnt")) {
-        count_at_a_stroke(f);
+        count_at_a_stroke(f, start, end);
         return;
     }
 #endif
-    count(f);
+    count(f, start, end);
 }
 
 /* The levels of some columns together; 0 if there is none, or one that is not among the maps. */
@@ -133,28 +136,31 @@ static PyObject *fan(PyObject *self, PyObject *args) {
     f.width = width_of(f.others, f.beside, count);
     f.cells = fits ? cells_of(f.base, f.bases) : 0;
     fits = f.width && f.cells && out.len / 8 == f.cells * f.width;
-    if (fits) {
+    whole step = fits ? (MOST_WORK / (f.cells * f.width) / BLOCK + 1) * BLOCK : 1;
+    for (whole start = 0; fits && start < f.words && !PyErr_CheckSignals(); start += step) {
         Py_BEGIN_ALLOW_THREADS
-        count_any(&f), complete(&f);
+        count_any(&f, start, step < f.words - start ? start + step : f.words);
         Py_END_ALLOW_THREADS
     }
+    if (fits) complete(&f);
     PyBuffer_Release(&maps), PyBuffer_Release(&margins), PyBuffer_Release(&base);
     PyBuffer_Release(&others), PyBuffer_Release(&out);
+    if (PyErr_Occurred()) return NULL; /* a signal */
     return fits ? Py_BuildValue("") : PyErr_Format(PyExc_ValueError, "maps do not fit the table");
 }
 
 /* Counts rows in a few columns at once, so that one cell need not wait for another. */
-static void tally(const uint16_t *key, whole rows, const uint8_t **codes, int64_t **out, int lanes,
-                  whole width) {
+static void tally(const uint16_t *key, whole first, whole end, const uint8_t **codes, int64_t **out,
+                  int lanes, whole width) {
     if (lanes == LANES) {
-        for (whole r = 0; r < rows; r++) {
+        for (whole r = first; r < end; r++) {
             whole at = key[r] * width;
             for (int l = 0; l < LANES; l++) out[l][at + codes[l][r]]++;
         }
         return;
     }
     for (int l = 0; l < lanes; l++)
-        for (whole r = 0; r < rows; r++) out[l][key[r] * width + codes[l][r]]++;
+        for (whole r = first; r < end; r++) out[l][key[r] * width + codes[l][r]]++;
 }
 
 static int below(const uint8_t *codes, whole rows, whole levels) {
@@ -198,7 +204,11 @@ static PyObject *tallied(PyObject *self, PyObject *args) {
             start += own;
         }
         fits = fits && !PyErr_Occurred();
-        if (fits) tally(key.buf, rows, codes, tables, lanes, width);
+        for (whole r = 0; fits && r < rows; r += MOST_ROWS) {
+            whole end = MOST_ROWS < rows - r ? r + MOST_ROWS : rows;
+            tally(key.buf, r, end, codes, tables, lanes, width);
+            fits = !PyErr_CheckSignals();
+        }
         while (lanes) PyBuffer_Release(&held[--lanes]);
     }
     PyBuffer_Release(&key), PyBuffer_Release(&out);
