@@ -5,7 +5,13 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-IN_C = ("independence/_tests", "privacy/engines/_counts", "scores/_gains", "search/_climb")
+IN_C = (
+    "independence/_tests",
+    "privacy/engines/_counts",
+    "scores/_gains",
+    "search/_climb",
+    "search/_refine",
+)
 
 setup(
     ext_modules=[
@@ -15,7 +21,7 @@ setup(
             depends=[str(header) for header in Path("src/privet", path).parent.glob("*.h")],
             optional=True,
             py_limited_api=True,
-            # loops of fixed length are unrolled; products are rounded before they are added, as arrays do
+            # fixed loops are unrolled; products are rounded before they are added, as in arrays
             extra_compile_args=["-O3", "-ffp-contract=off"],
         )
         for path in IN_C

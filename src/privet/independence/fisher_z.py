@@ -161,7 +161,7 @@ class MomentJudge:
         return out
 
     @property
-    def doubt(self) -> tuple[float, ...]:
+    def doubt(self) -> tuple[float, float, float]:
         """What a test needs beside the matrices: rows, noise, and log(1/alpha)."""
         return self.evidence.rows / self.evidence.spread, self.evidence.noise, log(1 / self.alpha)
 
