@@ -13,7 +13,7 @@ from privet.arrays import Bools, Floats, Indices
 from privet.evidence.moments import MomentEvidence
 from privet.graph.knowledge import Knowledge
 from privet.graph.meek import cpdag, is_acyclic
-from privet.independence.fisher_z import MomentJudge
+from privet.independence.fisher_z import MomentJudge, z_and_variance
 from privet.search import compiled
 from privet.search import refine as module
 from privet.search.constraints import Constraints
@@ -215,3 +215,27 @@ def test_arrays_of_wrong_sizes_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match="wrong arrays"):
             compiled.refined(graph, given, some, 1)
+
+
+@needed
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_questions_of_all_widths_are_answered_as_in_arrays(noise: float) -> None:
+    held = evidence(sample(random_dag(rng_of([46, 0]), 9, 3.0), 500, 2), noise)
+    judge, rng = MomentJudge(held, 0.1), rng_of(3)
+    tests = ClosedForm(held.correlations, held.scaled_metric, judge.doubt)
+    wide = np.array([rng.permutation(9)[:7] for _ in range(40)])
+    widths = rng.integers(2, 8, 40)
+    padded = np.where(np.arange(7) < widths[:, None], wide, -1)
+    found = compiled.asked(tests, padded)
+    assert found is not None
+    for i, width in enumerate(widths.tolist()):
+        told = z_and_variance(held, wide[i : i + 1, :width])
+        assert np.allclose([found[0][i], found[1][i]], np.ravel(told), rtol=1e-9, atol=1e-12)
+
+
+@needed
+@pytest.mark.parametrize("wrong", [[0, 9, -1], [-1, 1, 2], [0, 1, -2]])
+def test_questions_about_nobody_are_refused(wrong: list[int]) -> None:
+    tests = ClosedForm(np.eye(9), np.empty((0, 0)), (100.0, 0.0, 1.0))
+    with pytest.raises(ValueError, match="wrong arrays"):
+        compiled.asked(tests, np.array([wrong]))

@@ -159,6 +159,8 @@ def closed(arrows: Bools, schema: Schema) -> Graph:
 
 def marked(graph: Graph, knowledge: Knowledge) -> Graph:
     """Required edges were not measured: they have an origin instead of a confidence."""
+    if not knowledge.required:
+        return graph
     edges = tuple(
         Edge(edge.source, edge.target, edge.mark, origin="knowledge")
         if knowledge.must(edge.source, edge.target)

@@ -80,19 +80,26 @@ static double noise_left(Search *s, int count, int x, int y, double of_x, double
     return s->doubt[1] * fmax(noise, 0) / (left * left);
 }
 
-/* How much a test that knows the noise says for a dependence of x and y, beside the ``count``
-   columns for which both were solved; see ``independence/fisher_z.py``. */
-static double margin(Search *s, int count, int x, int y, double of_y) {
-    static const double taus[] = {0.03, 0.1, 0.3};
+/* Atanh of the correlation of x and y beside the ``count`` columns for which both were solved, and
+   its variance. */
+static double z_of(Search *s, int count, int x, int y, double of_y, double *variance) {
     double of_x = s->matrix[(size_t)x * (s->size + 1)], r = s->matrix[(size_t)x * s->size + y];
-    double variance = 1 / fmax(s->doubt[0] - count - 3, 1e-3), told[3], top = -HUGE_VAL, sum = 0;
     for (int i = 0; i < count; i++) {
         const double own = s->solved[s->size + i];
         of_x -= own * own, r -= own * s->solved[i];
     }
     r = fmax(-STRONGEST, fmin(r / sqrt(of_x * of_y), STRONGEST));
-    if (s->doubt[1]) variance += noise_left(s, count, x, y, of_x, of_y, r);
-    const double z = atanh(r), square = z * z / (2 * variance);
+    *variance = 1 / fmax(s->doubt[0] - count - 3, 1e-3);
+    if (s->doubt[1]) *variance += noise_left(s, count, x, y, of_x, of_y, r);
+    return atanh(r);
+}
+
+/* How much a test that knows the noise says for a dependence of the two: the logarithm of a Bayes
+   factor, less what an edge needs; see ``independence/fisher_z.py``. */
+static double margin(Search *s, int count, int x, int y, double of_y) {
+    static const double taus[] = {0.03, 0.1, 0.3};
+    double variance, told[3], top = -HUGE_VAL, sum = 0;
+    const double z = z_of(s, count, x, y, of_y, &variance), square = z * z / (2 * variance);
     for (int i = 0; i < 3; i++) {
         const double wide = 1 + taus[i] * taus[i] / variance;
         told[i] = square * (1 - 1 / wide) - log(wide) / 2;

@@ -180,17 +180,23 @@ static void refine_all(Work *w, Word *best) {
 
 /* --- Python ----------------------------------------------------------------------------------- */
 
+static int reserve_tests(Work *w) {
+    Search *s = w->s;
+    const size_t size = (size_t)s->size;
+    int there = !!(s->root = calloc(size * size, sizeof(double)));
+    there &= !!(s->solved = calloc(4 * size, sizeof(double)));
+    there &= !!(s->given = calloc(size, sizeof(int)));
+    return there & !!(w->given = calloc(s->words, sizeof(Word)));
+}
+
 static int reserve(Work *w) {
     Search *s = w->s;
     Drawn *d = &w->d;
     const size_t size = (size_t)s->size, square = size * size, set = s->words * sizeof(Word);
     const size_t edges = square / 2 + 1;
-    int there = 1;
-    there &= !!(s->root = calloc(square, sizeof(double)));
-    there &= !!(s->solved = calloc(4 * size, sizeof(double)));
-    there &= !!(s->given = calloc(size, sizeof(int)));
+    int there = reserve_tests(w);
     there &= !!(w->joined = calloc(w->rounds + 2, square)) & !!(w->before = calloc(size, 1));
-    there &= !!(w->given = calloc(1, set)) & !!(w->last = calloc(size, set));
+    there &= !!(w->last = calloc(size, set));
     there &= !!(w->margins = calloc(square, sizeof(double)));
     there &= !!(w->most = calloc(size, sizeof(double)));
     there &= !!(d->tails = calloc(2 * edges, sizeof(int)));
@@ -272,6 +278,61 @@ static PyObject *refine(PyObject *self, PyObject *args) {
     return PyErr_Occurred() ? NULL : PyBool_FromLong(s.failed == DONE);
 }
 
-static PyMethodDef functions[] = {{"refine", refine, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+/* The z and the variance of each question, a row (x, y, *given) that is filled up with -1. */
+static void answer(Work *w, const int64_t *asked, Py_ssize_t count, Py_ssize_t width, double *out) {
+    Search *s = w->s;
+    for (Py_ssize_t i = 0; i < count && !s->failed; i++, asked += width) {
+        memset(w->given, 0, s->words * sizeof(Word));
+        for (Py_ssize_t j = 2; j < width; j++)
+            if (asked[j] >= 0) put(w->given, (int)asked[j]);
+        const int x = (int)asked[0], y = (int)asked[1], known = prepare(s, w->given);
+        const double of_y = solve(s, known, y, s->solved);
+        solve(s, known, x, s->solved + s->size);
+        out[i] = z_of(s, known, x, y, of_y, out + count + i);
+    }
+}
+
+/* ask(out, questions, matrix, metric, doubt) */
+static PyObject *ask(PyObject *self, PyObject *args) {
+    enum { ARRAYS = 5 };
+    PyObject *given[ARRAYS];
+    Py_buffer views[ARRAYS];
+    Search s = {0};
+    Work w = {.s = &s};
+    int held = 0;
+    if (!PyArg_ParseTuple(args, "OOOOO", given, given + 1, given + 2, given + 3, given + 4))
+        return NULL;
+    while (held < ARRAYS && !PyObject_GetBuffer(given[held], views + held,
+                                                PyBUF_C_CONTIGUOUS | (held ? 0 : PyBUF_WRITABLE)))
+        held++;
+    if (held == ARRAYS) {
+        const Py_ssize_t size = views[2].ndim == 2 ? views[2].shape[0] : 0, square = size * size;
+        const Py_ssize_t count = views[1].ndim == 2 ? views[1].shape[0] : 0;
+        const Py_ssize_t width = views[1].ndim == 2 ? views[1].shape[1] : 0;
+        int fit = size >= 1 && size <= LARGEST && width >= 2 && views[1].itemsize == 8;
+        fit &= views[0].len == 16 * count && views[2].len == 8 * square;
+        fit &= views[3].len == 8 * square && views[4].len == 24;
+        for (Py_ssize_t i = 0; fit && i < count * width; i++) {
+            const int64_t column = ((const int64_t *)views[1].buf)[i];
+            fit &= column < size && column >= (i % width < 2 ? 0 : -1);
+        }
+        if (!fit) {
+            PyErr_Format(PyExc_ValueError, "wrong arrays");
+        } else {
+            s.size = (int)size, s.words = (s.size + WORD - 1) / WORD;
+            s.matrix = views[2].buf, s.metric = views[3].buf, s.doubt = views[4].buf;
+            if (!reserve_tests(&w)) s.failed = NO_MEMORY;
+            if (!s.failed) answer(&w, views[1].buf, count, width, views[0].buf);
+            release(&w);
+            if (s.failed == NO_MEMORY) PyErr_NoMemory();
+        }
+    }
+    while (held) PyBuffer_Release(&views[--held]);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(s.failed == DONE);
+}
+
+static PyMethodDef functions[] = {{"refine", refine, METH_VARARGS, NULL},
+                                  {"ask", ask, METH_VARARGS, NULL},
+                                  {NULL, NULL, 0, NULL}};
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_refine", NULL, -1, functions};
 PyMODINIT_FUNC PyInit__refine(void) { return PyModule_Create(&module); }

@@ -54,9 +54,21 @@ def refined(
         return None
     graph = start.astype(np.uint8)
     margins = np.zeros(graph.shape)
-    metric = tests.metric if tests.metric.size else tests.matrix
-    arrays = (tests.matrix, metric, tests.doubt)
-    numbers = [np.ascontiguousarray(each, dtype=np.float64) for each in arrays]
-    if not refine.refine(graph, margins, *numbers, orders.astype(np.int64), rounds):
+    if not refine.refine(graph, margins, *_arrays(tests), orders.astype(np.int64), rounds):
         return None
     return graph.view(bool), np.triu(margins, 1)
+
+
+def asked(tests: ClosedForm, questions: Indices) -> tuple[Floats, Floats] | None:
+    """Atanh of partial correlations and its variances, for questions (x, y, *Z) that are filled up
+    with -1; None if that is left to ``independence/fisher_z.py``."""
+    out = np.empty((2, len(questions)))
+    if refine is None or not refine.ask(out, questions.astype(np.int64), *_arrays(tests)):
+        return None
+    return out[0], out[1]
+
+
+def _arrays(tests: ClosedForm) -> list[Floats]:
+    metric = tests.metric if tests.metric.size else tests.matrix
+    arrays = (tests.matrix, metric, tests.doubt)
+    return [np.ascontiguousarray(each, dtype=np.float64) for each in arrays]
