@@ -7,10 +7,14 @@
 #include "_orient.h"
 
 enum { EVEN = 100 }; /* rounds in which the share of colliders settles at the latest */
+enum { BITS = 16, NEAR = 8 }; /* of a place among known answers; places that are looked at */
 static const double HEAVIEST = 15, SUREST = 1e9, GRAINS = 1 << 30, COLLIDERS = 1, OTHERS = 2;
+
+typedef struct { uint64_t question; double margin; } Known; /* 0: nothing yet */
 
 typedef struct {
     Search *s; /* for its tests */
+    Known *known; /* what was asked about colliders: rounds ask nearly the same */
     Drawn d;
     char *joined, *before; /* [round]: skeletons; the parents of the last round are before */
     Word *given, *last;
@@ -26,6 +30,26 @@ static double asked(Work *w, int x, int y, const Word *given) {
     const double of_y = solve(s, count, y, s->solved);
     solve(s, count, x, s->solved + s->size);
     return s->failed ? 0 : margin(s, count, x, y, of_y);
+}
+
+/* The same, given a and b (-1: nobody), asked once if there is a place for it. */
+static double remembered(Work *w, int x, int y, int a, int b) {
+    const uint64_t size = (uint64_t)w->s->size + 1, low = a < b ? a + 1 : b + 1;
+    const uint64_t high = a < b ? b + 1 : a + 1;
+    const uint64_t question = ((x * size + y) * size + low) * size + high + 1;
+    const uint64_t first = question * 0x9E3779B97F4A7C15u >> (64 - BITS);
+    Known *free = NULL;
+    for (int i = 0; i < NEAR && !free; i++) {
+        Known *one = w->known + ((first + i) & ((1 << BITS) - 1));
+        if (one->question == question) return one->margin;
+        if (!one->question) free = one;
+    }
+    memset(w->given, 0, w->s->words * sizeof(Word));
+    if (a >= 0) put(w->given, a);
+    if (b >= 0) put(w->given, b);
+    const double margin = asked(w, x, y, w->given);
+    if (free) *free = (Known){question, margin};
+    return margin;
 }
 
 /* --- colliders -------------------------------------------------------------------------------- */
@@ -47,17 +71,12 @@ static double mean(const Side *side) {
 /* For i - k - j: the log Bayes factor that it is a collider. */
 static double factor(Work *w, const char *joined, int i, int k, int j) {
     Side without = {SUREST, 0, 0}, with_k = {SUREST, 0, 0};
-    memset(w->given, 0, w->s->words * sizeof(Word));
-    add(&without, asked(w, i, j, w->given));
-    put(w->given, k);
-    add(&with_k, asked(w, i, j, w->given));
+    add(&without, remembered(w, i, j, -1, -1));
+    add(&with_k, remembered(w, i, j, k, -1));
     for (int z = 0; z < w->s->size; z++) {
         if (z == i || z == j || z == k || !(joined[AT(w, i, z)] || joined[AT(w, j, z)])) continue;
-        put(w->given, z);
-        add(&with_k, asked(w, i, j, w->given));
-        drop(w->given, k);
-        add(&without, asked(w, i, j, w->given));
-        drop(w->given, z), put(w->given, k);
+        add(&with_k, remembered(w, i, j, k, z));
+        add(&without, remembered(w, i, j, z, -1));
     }
     return fmax(-HEAVIEST, fmin(mean(&with_k) - mean(&without), HEAVIEST));
 }
@@ -196,7 +215,7 @@ static int reserve(Work *w) {
     const size_t edges = square / 2 + 1;
     int there = reserve_tests(w);
     there &= !!(w->joined = calloc(w->rounds + 2, square)) & !!(w->before = calloc(size, 1));
-    there &= !!(w->last = calloc(size, set));
+    there &= !!(w->last = calloc(size, set)) & !!(w->known = calloc(1 << BITS, sizeof(Known)));
     there &= !!(w->margins = calloc(square, sizeof(double)));
     there &= !!(w->most = calloc(size, sizeof(double)));
     there &= !!(d->tails = calloc(2 * edges, sizeof(int)));
@@ -215,7 +234,7 @@ static void release(Work *w) {
     Drawn *d = &w->d;
     free(s->root), free(s->solved), free(s->given);
     free(w->joined), free(w->before), free(w->given), free(w->last), free(w->margins);
-    free(w->most), free(w->weights);
+    free(w->most), free(w->weights), free(w->known);
     free(d->tails), free(d->heads), free(d->slots), free(d->place), free(d->from), free(d->arrow);
     free(d->refused), free(d->gains), free(d->parents), free(d->best), free(d->fresh);
     free(d->seen), free(d->triple), free(d->order), free(d->others);
