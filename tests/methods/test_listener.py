@@ -44,3 +44,26 @@ def test_nothing_asked_is_nothing_heard() -> None:
     listener = Listener()
     listener.by(lambda questions: np.empty(0))(np.empty((0, 3), dtype=np.intp))
     assert listener.count == 0 and listener.near(3) is None
+
+
+def test_what_a_graph_implies_replaces_what_was_heard_before() -> None:
+    listener = Listener()
+    listener.by(lambda questions: np.full(len(questions), -7.0))(np.array([[0, 1, 2, 3]]))
+    dag = np.zeros((4, 4), dtype=bool)
+    dag[0, 1] = dag[1, 2] = dag[3, 2] = True
+    margins = np.triu(np.arange(16.0).reshape(4, 4), 1)
+    listener.settle(dag, margins)
+    assert listener.count == 1 + 6
+    assert np.array_equal(np.nan_to_num(listener.lowest), margins)
+    heard = {
+        (x, y): tuple(z for z in listener.given[x, y].tolist() if z != NOBODY)
+        for x, y in np.argwhere(~np.isnan(listener.lowest)).tolist()
+    }
+    assert heard == {
+        (0, 1): (),
+        (0, 2): (1, 3),
+        (0, 3): (),
+        (1, 2): (0, 3),
+        (1, 3): (0,),
+        (2, 3): (1,),
+    }

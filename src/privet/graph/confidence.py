@@ -50,6 +50,8 @@ def with_confidence(
 def claimed(graph: Graph, min_arrow: float, min_confidence: float) -> Graph:
     """Only edges, and in a CPDAG only arrows, that are at least so sure; an arrow that is not
     becomes a line that leans."""
+    if all(edge.confidence is None and edge.arrow_confidence is None for edge in graph.edges):
+        return graph
     edges = [e for e in graph.edges if e.confidence is None or e.confidence >= min_confidence]
     if graph.kind == "cpdag":
         edges = [_leaning(edge) if _weak(edge, min_arrow) else edge for edge in edges]

@@ -26,6 +26,8 @@ def set_apart(knowledge: Knowledge, names: Iterable[str], copies: Mapping[str, s
 
 def hang(graph: Graph, copies: Mapping[str, str], knowledge: Knowledge) -> Graph:
     """The graph with each copy joined to its original, as far as knowledge allows."""
+    if not copies:
+        return graph
     edges = []
     for copy, kept in copies.items():
         there, back = knowledge.may(kept, copy), knowledge.may(copy, kept)

@@ -22,7 +22,7 @@ from privet.evidence.moments import MomentEvidence
 from privet.evidence.tables import TableEvidence
 from privet.independence import chi2
 from privet.independence.exact_tables import MEASURED, ExactTableJudge
-from privet.independence.fisher_z import fisher_z
+from privet.independence.fisher_z import z_and_variance
 from privet.independence.tables import TableJudge
 from privet.independence.terms import Terms, added
 
@@ -43,6 +43,14 @@ class Effects:
     worth: Floats
     rows: Floats
     scale: Floats
+
+    @staticmethod
+    def together(places: Sequence[Indices], parts: Sequence[Effects]) -> Effects:
+        """Those of several parts, each at its places."""
+        at = np.argsort(np.concatenate([np.empty(0, dtype=np.intp), *places]))
+        none = np.empty(0)
+        fields = zip(*(vars(part).values() for part in parts), strict=True)
+        return Effects(*([np.concatenate(each)[at] for each in fields] or [none] * 5))
 
     def sizes(self) -> Floats:
         """Cramér's V (or the size of a correlation), without what noise and sampling add."""
@@ -152,14 +160,14 @@ def _of_terms(terms: Terms) -> Floats:
 
 def of_moments(sites: Sequence[MomentEvidence], questions: Indices) -> Effects:
     """Of Fisher's z; of several sites, for an effect that they have in common."""
-    tested = [fisher_z(site, questions) for site in sites]
-    weights = np.array([1 / each.variance for each in tested])
-    z = (weights * [each.z for each in tested]).sum(axis=0) / weights.sum(axis=0)
-    ones = np.ones(len(questions))
-    return Effects(
-        statistic=z**2 * weights.sum(axis=0),
-        freedom=ones,
-        worth=weights.sum(axis=0),
-        rows=ones * sum(max(site.rows / site.spread, 1.0) for site in sites),
-        scale=ones,
-    )
+    each, variances = zip(*(z_and_variance(site, questions) for site in sites), strict=True)
+    weights = 1 / np.array(variances)
+    z = (weights * np.array(each)).sum(axis=0) / weights.sum(axis=0)
+    rows = sum(max(site.rows / site.spread, 1.0) for site in sites)
+    return of_z(z, weights.sum(axis=0), rows)
+
+
+def of_z(z: Floats, weight: Floats, rows: float) -> Effects:
+    """Of Fisher's z, each with one over its variance."""
+    ones = np.ones(len(z))
+    return Effects(z**2 * weight, ones, weight, ones * rows, ones)

@@ -62,6 +62,17 @@ def fisher_z(evidence: MomentEvidence, questions: Indices) -> Tested:
     return Tested(z=z, variance=variance, p_value=p_value, log_bayes=weighed)
 
 
+def z_and_variance(evidence: MomentEvidence, questions: Indices) -> tuple[Floats, Floats]:
+    """Atanh of the partial correlations of such questions, and its variances."""
+    z, variance = _in_blocks(evidence, questions, _even)
+    return z, variance
+
+
+def _even(evidence: MomentEvidence, questions: Indices) -> tuple[Floats, ...]:
+    z, variance = _z_and_variance(evidence, questions)
+    return z, np.broadcast_to(variance, z.shape)
+
+
 def _tested(evidence: MomentEvidence, questions: Indices) -> tuple[Floats, ...]:
     z, variance = _z_and_variance(evidence, questions)
     return z, np.broadcast_to(variance, z.shape), log_bayes(z, variance)
@@ -155,13 +166,13 @@ class MomentJudge:
     def strengths(self, _pairs: Bools | None = None) -> Floats:
         """Squared z of each pair, without what noise and sampling add."""
         x, y = np.triu_indices(len(self.evidence.names), 1)
-        tested = fisher_z(self.evidence, np.stack([x, y], axis=1))
+        z, variance = z_and_variance(self.evidence, np.stack([x, y], axis=1))
         out = np.full(self.evidence.covariance.shape, FAINTEST)
-        out[..., x, y] = out[..., y, x] = np.maximum(tested.z**2 - tested.variance, FAINTEST)
+        out[..., x, y] = out[..., y, x] = np.maximum(z**2 - variance, FAINTEST)
         return out
 
     @property
-    def doubt(self) -> tuple[float, ...]:
+    def doubt(self) -> tuple[float, float, float]:
         """What a test needs beside the matrices: rows, noise, and log(1/alpha)."""
         return self.evidence.rows / self.evidence.spread, self.evidence.noise, log(1 / self.alpha)
 

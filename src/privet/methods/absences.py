@@ -20,9 +20,10 @@ from privet.arrays import Bools, Floats, Indices
 from privet.graph.absence import Absence
 from privet.graph.confidence import Pair
 from privet.graph.graph import Graph
-from privet.independence.effects import SURELY, Effects
+from privet.independence.effects import SURELY, Effects, of_z
 from privet.methods.basis import Basis
 from privet.methods.listener import NOBODY
+from privet.search.compiled import asked
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,21 +31,19 @@ class Absences(Sequence[Absence]):
     """One for each pair x < y in ``pairs``, made when they are looked at: there are nearly as many
     as there are pairs of columns, and hardly anybody reads all of them.
 
-    ``groups`` are the places of those with as many columns given, what was given, and its effects.
+    ``given`` has a row of what was given for each, filled up with ``NOBODY``.
     """
 
     names: tuple[str, ...]
     pairs: Indices
     log_bayes: Floats
-    groups: tuple[tuple[Indices, Indices, Effects], ...]
+    given: Indices
+    effects: Effects
 
     @cached_property
     def _ruled_out(self) -> Bools:
         """Where a strong dependence is."""
-        ratios = np.zeros(len(self.pairs))
-        for at, _, effects in self.groups:
-            ratios[at] = effects.log_ratio()
-        return ratios <= -log(SURELY)
+        return np.asarray(self.effects.log_ratio() <= -log(SURELY))
 
     @property
     def undecided(self) -> tuple[tuple[str, str], ...]:
@@ -53,25 +52,22 @@ class Absences(Sequence[Absence]):
 
     @cached_property
     def _made(self) -> tuple[Absence, ...]:
-        made = dict[int, Absence]()
-        for at, given, effects in self.groups:
-            made |= dict(zip(at.tolist(), self._of_group(at, given, effects), strict=True))
-        return tuple(made[at] for at in range(len(made)))
+        return tuple(self._each())
 
-    def _of_group(self, at: Indices, given: Indices, effects: Effects) -> Iterator[Absence]:
-        names, numbers = self.names, (effects.sizes(), effects.largest(), *effects.needed())
-        sure = self._ruled_out[at]
+    def _each(self) -> Iterator[Absence]:
+        names, effects = self.names, self.effects
+        numbers = (effects.sizes(), effects.largest(), *effects.needed())
         for (x, y), z, value, decided, effect, largest, rows, epsilon in zip(
-            self.pairs[at].tolist(),
-            given.tolist(),
-            self.log_bayes[at].tolist(),
-            sure.tolist(),
+            self.pairs.tolist(),
+            self.given.tolist(),
+            self.log_bayes.tolist(),
+            self._ruled_out.tolist(),
             *(each.tolist() for each in numbers),
             strict=True,
         ):
             yield Absence(
                 pair=(names[x], names[y]),
-                given=tuple(names[i] for i in z),
+                given=tuple(names[i] for i in z if i != NOBODY),
                 log_bayes=round(value, 3),
                 effect=round(effect, 4),
                 largest=round(largest, 4),
@@ -99,7 +95,8 @@ class Absences(Sequence[Absence]):
         return hash(self._made)
 
 
-NOTHING = Absences((), np.empty((0, 2), dtype=np.intp), np.empty(0), ())
+NONE = np.empty((0, 2), dtype=np.intp)
+NOTHING = Absences((), NONE, np.empty(0), NONE, Effects.together([], []))
 
 
 def absences(basis: Basis, graph: Graph, bar: float) -> Absences:
@@ -108,19 +105,29 @@ def absences(basis: Basis, graph: Graph, bar: float) -> Absences:
     listener = basis.listener
     if basis.effects is None or not listener.lowest.size:
         return NOTHING
-    asked = len(listener.lowest)
-    pairs = np.argwhere(np.isfinite(listener.lowest) & ~joined(graph)[:asked, :asked])
+    size = len(listener.lowest)
+    pairs = np.argwhere(np.isfinite(listener.lowest) & ~joined(graph)[:size, :size])
     ranks = np.argsort(sorted(range(len(graph.nodes)), key=graph.nodes.__getitem__))
     pairs = pairs[np.lexsort(ranks[pairs].T[::-1])]
     x, y = pairs.T
     given = listener.given[x, y].astype(np.intp)
-    widths = (given != NOBODY).sum(axis=1)
-    groups = []
-    for width in np.unique(widths).tolist():
-        at = np.flatnonzero(widths == width)
-        beside = given[at, :width]
-        groups.append((at, beside, basis.effects(np.concatenate([pairs[at], beside], axis=1))))
-    return Absences(graph.nodes, pairs, listener.lowest[x, y] + log(bar), tuple(groups))
+    effects = _effects(basis, np.concatenate([pairs, given], axis=1))
+    return Absences(graph.nodes, pairs, listener.lowest[x, y] + log(bar), given, effects)
+
+
+def _effects(basis: Basis, questions: Indices) -> Effects:
+    """Of questions that are filled up with ``NOBODY``."""
+    told = None
+    if basis.wide is not None and basis.wide.tests is not None:
+        told = asked(basis.wide.tests, questions)
+    if told is not None and basis.moments is not None:
+        rows = max(basis.moments.rows / basis.moments.spread, 1.0)
+        return of_z(told[0], 1 / told[1], rows)
+    assert basis.effects is not None
+    widths = (questions != NOBODY).sum(axis=1)
+    places = [np.flatnonzero(widths == width) for width in np.unique(widths)]
+    parts = [basis.effects(questions[at, : widths[at[0]]]) for at in places]
+    return Effects.together(places, parts)
 
 
 def doubts(basis: Basis, graph: Graph) -> dict[Pair, float]:

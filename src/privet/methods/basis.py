@@ -23,7 +23,7 @@ from privet.search.constraints import Constraints
 from privet.search.memo import Memo
 from privet.search.pc import skeleton
 from privet.search.potential import potential
-from privet.search.protocols import Formula, GainRows, Gains, Judge, Locals
+from privet.search.protocols import ClosedForm, Formula, GainRows, Gains, Judge, Locals
 from privet.search.skeleton import Separators
 from privet.search.stability import Sure, never
 
@@ -43,11 +43,23 @@ class Ascent:
     formula: Formula | None
 
 
+@dataclass(frozen=True)
+class Wide:
+    """A judge of questions with any number of columns given, to whom nobody listens; ``bar`` is the
+    log Bayes factor that an edge needs, ``tests`` are its margins in closed form, if there is one.
+    """
+
+    judge: Judge
+    bar: float
+    tests: ClosedForm | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Basis:
     """``local`` is None where noise is shared between families, so that there is no likelihood:
     then scores are made from tests, and hold among the edges that tests have found. ``rows`` are
-    gains by the row, where these are quick to find; ``ascent`` is for searches that go back.
+    gains by the row, where these are quick to find; ``ascent`` is for searches that go back,
+    ``wide`` for those that hold a graph against the evidence in the end.
 
     ``replicas`` makes bases that might have been measured instead, if that can be said; ``near``
     are the pairs that a search on a replica need look at, since the others were dropped without
@@ -64,6 +76,7 @@ class Basis:
     listener: Listener
     rows: HeardRows | None = None
     ascent: Ascent | None = None
+    wide: Wide | None = None
     replicas: Callable[[int, np.random.Generator], Replicas] | None = None
     near: Bools | None = None
     sites: tuple[Gains, ...] = ()
@@ -108,13 +121,15 @@ class Replicas:
     """Evidence as it might have come out instead: one ``judge`` answers for all replicas at once,
     and ``each`` is a basis of its own. ``near`` are the pairs that need be looked at, and
     ``separators`` are those that the search found on the evidence itself. ``sure`` tells which
-    questions all replicas would answer alike."""
+    questions all replicas would answer alike. ``wide`` are the judges of each replica, if they
+    answer questions with any number of columns given."""
 
     judge: Judge
     each: Iterator[Basis]
     near: Bools | None
     separators: Separators
     sure: Sure = never
+    wide: Iterator[Wide] | None = None
 
 
 def within(constraints: Constraints, pairs: Bools) -> Constraints:

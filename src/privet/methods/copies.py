@@ -14,7 +14,7 @@ import numpy as np
 from privet.arrays import Bools, Floats, Indices
 from privet.evidence.copies import Guess, copies
 from privet.graph.copies import set_apart
-from privet.methods.basis import Basis, Replicas
+from privet.methods.basis import Basis, Replicas, Wide
 from privet.schema.model import Schema
 from privet.search.protocols import Judge
 
@@ -33,16 +33,19 @@ def without_copies(schema: Schema, basis: Basis) -> tuple[Schema, Basis]:
         assert again is not None
         made = again(count, rng)
         each = (replace(one, judge=_Mute(one.judge, mute)) for one in made.each)
+        wide = None if made.wide is None else (_muted(one, mute) for one in made.wide)
         return replace(
             made,
             judge=_Mute(made.judge, mute),
             each=each,
+            wide=wide,
             sure=lambda questions: made.sure(questions) & _loud(mute, questions),
         )
 
     alone = replace(
         basis,
         judge=_Mute(basis.judge, mute),
+        wide=None if basis.wide is None else _muted(basis.wide, mute),
         replicas=None if again is None else replicas,
     )
     return replace(schema, knowledge=known), alone
@@ -64,6 +67,10 @@ def said(copies: Mapping[str, str]) -> tuple[str, ...]:
         f"Left out of the search as copies and hung beside their originals: {pairs}. What is "
         "joined to an original may be joined to its copy instead.",
     )
+
+
+def _muted(wide: Wide, mute: Bools) -> Wide:
+    return replace(wide, judge=_Mute(wide.judge, mute), tests=None)
 
 
 def _loud(mute: Bools, questions: Indices) -> Bools:

@@ -57,6 +57,21 @@ class Listener:
         known[pair] = NOBODY
         known[pair, : given.shape[1]] = given[better[first]]
 
+    def settle(self, dag: Bools, margins: Floats) -> None:
+        """What a graph implies was asked in the end, of each pair x < y given the parents of both:
+        these answers replace all before."""
+        size = len(dag)
+        x, y = np.triu_indices(size, 1)
+        given = dag.T[x] | dag.T[y]
+        given[np.arange(len(x)), x] = given[np.arange(len(x)), y] = False
+        at, members = np.nonzero(given)
+        place = np.arange(len(at)) - np.searchsorted(at, at)
+        self.count += len(x)
+        self.lowest, self.given = np.empty((0, 0)), np.empty((0, 0, 0), dtype=np.int32)
+        self._make_room(size, int(given.sum(axis=1).max(initial=0)))
+        self.lowest[x, y] = margins[x, y]
+        self.given[x[at], y[at], place] = members
+
     def _make_room(self, size: int, width: int) -> None:
         old_size, _, old_width = self.given.shape
         if size <= old_size and width <= old_width:

@@ -13,7 +13,7 @@ from privet.options.option import name, number, whole
 
 SEARCH = "search"  # groups of the command line
 PUBLISHED = "published methods (em-pc, svt-pc, priv-pc, curate, …)"
-# Most columns to condition on; without noise in numbers, and in tables.
+# Most columns to condition on; without noise in numbers, unless a graph is refined, and in tables.
 ORDER, EXACT_ORDER, EXACT_TABLE_ORDER = 2, 4, 3
 PAIRS = 0.2  # share of the budget for pairs, unless another is given
 
@@ -37,7 +37,7 @@ class Settings:
     )
     max_order: int | None = whole(
         None,
-        "most columns to condition on (2; without privacy 4 of numbers, and 3 for pc on tables)",
+        "most columns to condition on (2; without privacy 4 of numbers, for pc 2, or 3 on tables)",
         metavar="K",
         group=SEARCH,
         taken_by="all",

@@ -61,7 +61,8 @@ class Search:
     if a search is slow), on which ``again`` (or the search itself) is repeated, or ``together``
     on all of them. ``bounded`` says that --max-parents bounds its families, ``untested`` that it
     asks for no tests where scores are exact, ``wide`` that its tests have more columns given where
-    tables are exact."""
+    tables are exact, ``refines`` that its graph is held against the evidence in the end, where that
+    answers questions of any width."""
 
     name: str
     summary: str
@@ -76,6 +77,7 @@ class Search:
     bounded: bool = True
     untested: bool = False
     wide: bool = False
+    refines: bool = False
     check: Callable[[Schema, Settings], None] = _nothing
     notes: tuple[str, ...] = ()
 
@@ -98,7 +100,7 @@ class Search:
 
 def run(search: Search, basis: Basis, schema: Schema, settings: Settings) -> Finding:
     """The graph that a search finds on this basis, with confidence."""
-    settings = replace(settings, max_order=_order(basis, settings))
+    settings = replace(settings, max_order=_order(search, basis, settings))
     sure = search.probable and not basis.noisy
     count = 0 if sure or basis.replicas is None else _most(search, settings)
     first, *others = np.random.default_rng(settings.seed).spawn(count + 1)
@@ -117,10 +119,10 @@ def run(search: Search, basis: Basis, schema: Schema, settings: Settings) -> Fin
     return Finding(graph=graph, tests=tests, notes=notes, absences=why, order=settings.order)
 
 
-def _order(basis: Basis, settings: Settings) -> int:
+def _order(search: Search, basis: Basis, settings: Settings) -> int:
     """As asked for, but no more than the evidence serves. More columns given cost power, and exact
-    numbers have the most."""
-    sharp = basis.moments is not None and not basis.noisy
+    numbers have the most; but what is refined need not be found at once."""
+    sharp = basis.moments is not None and not basis.noisy and not search.refines
     usual = EXACT_ORDER if sharp else basis.usual
     order = settings.order if usual is None or settings.max_order is not None else usual
     return order if basis.widest is None else min(order, basis.widest)
@@ -157,6 +159,8 @@ def closed(arrows: Bools, schema: Schema) -> Graph:
 
 def marked(graph: Graph, knowledge: Knowledge) -> Graph:
     """Required edges were not measured: they have an origin instead of a confidence."""
+    if not knowledge.required:
+        return graph
     edges = tuple(
         Edge(edge.source, edge.target, edge.mark, origin="knowledge")
         if knowledge.must(edge.source, edge.target)

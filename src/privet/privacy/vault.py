@@ -60,7 +60,7 @@ class Vault:
         self._run = run
         same = constant or {}
         self._source, positions = open_source(data, schema, same.keys())
-        self._encoder = Encoder(schema=schema, positions=positions, constant=same)
+        self._encoder = Encoder(schema=schema, positions=positions, constant=same, late=run is None)
         self._rows: Rows | None = None
         self._keep: int | None = None
 

@@ -99,7 +99,7 @@ static void inserts(Search *s, Options *o, int y) {
             WORDS common |= lines[w] & joined[w] & ~clique[w];
             if (common) continue;
             double worth = added(s, count, x, y, of_y);
-            if (worth * GRAIN > 0.5 && (!s->doubt || believed(s, count, x, y, of_y)))
+            if (worth * GRAIN > 0.5 && (!s->doubt || margin(s, count, x, y, of_y) > 0))
                 offer(s, o, worth, x, y, at);
         }
     }

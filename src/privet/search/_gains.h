@@ -61,16 +61,10 @@ static double left_over(const Search *s, int count, int x, int y, const double *
     return out;
 }
 
-/* Whether a test that knows the noise finds x and y dependent, beside what ``added`` was asked
-   for; see ``independence/fisher_z.py``. */
-static int believed(Search *s, int count, int x, int y, double of_y) {
-    static const double taus[] = {0.03, 0.1, 0.3};
+/* What is left of the noise in the metric, given ``count`` columns, for a correlation r of x and
+   y. ``solved`` holds what these say about y and x; see ``independence/fisher_z.py``. */
+static double noise_left(Search *s, int count, int x, int y, double of_x, double of_y, double r) {
     double *slopes[] = {s->solved + 2 * s->size, s->solved + 3 * s->size};
-    double of_x = s->matrix[(size_t)x * (s->size + 1)], r = s->matrix[(size_t)x * s->size + y];
-    for (int i = 0; i < count; i++) {
-        const double own = s->solved[s->size + i];
-        of_x -= own * own, r -= own * s->solved[i];
-    }
     for (int end = 0; end < 2; end++)
         for (int i = count - 1; i >= 0; i--) {
             double value = s->solved[end * s->size + i];
@@ -78,18 +72,39 @@ static int believed(Search *s, int count, int x, int y, double of_y) {
                 value -= s->root[(size_t)k * s->size + i] * slopes[end][k];
             slopes[end][i] = value / s->root[(size_t)i * (s->size + 1)];
         }
-    const double both = sqrt(of_x * of_y);
     const double a = left_over(s, count, x, x, slopes[1], slopes[1]) / of_x;
     const double b = left_over(s, count, y, y, slopes[0], slopes[0]) / of_y;
-    const double c = left_over(s, count, x, y, slopes[1], slopes[0]) / both;
-    r = fmax(-STRONGEST, fmin(r / both, STRONGEST));
-    double noise = a * b + c * c - 2 * r * c * (a + b), left = 1 - r * r, z = atanh(r), factor = 0;
+    const double c = left_over(s, count, x, y, slopes[1], slopes[0]) / sqrt(of_x * of_y);
+    double noise = a * b + c * c - 2 * r * c * (a + b), left = 1 - r * r;
     noise += r * r * (a * a + b * b + 2 * c * c) / 2;
-    const double variance = 1 / fmax(s->doubt[0] - count - 3, 1e-3) +
-                            s->doubt[1] * fmax(noise, 0) / (left * left);
-    for (int i = 0; i < 3; i++) {
-        double wide = 1 + taus[i] * taus[i] / variance;
-        factor += exp(z * z / (2 * variance) * (1 - 1 / wide) - log(wide) / 2 - s->doubt[2]);
+    return s->doubt[1] * fmax(noise, 0) / (left * left);
+}
+
+/* Atanh of the correlation of x and y beside the ``count`` columns for which both were solved, and
+   its variance. */
+static double z_of(Search *s, int count, int x, int y, double of_y, double *variance) {
+    double of_x = s->matrix[(size_t)x * (s->size + 1)], r = s->matrix[(size_t)x * s->size + y];
+    for (int i = 0; i < count; i++) {
+        const double own = s->solved[s->size + i];
+        of_x -= own * own, r -= own * s->solved[i];
     }
-    return factor > 3;
+    r = fmax(-STRONGEST, fmin(r / sqrt(of_x * of_y), STRONGEST));
+    *variance = 1 / fmax(s->doubt[0] - count - 3, 1e-3);
+    if (s->doubt[1]) *variance += noise_left(s, count, x, y, of_x, of_y, r);
+    return atanh(r);
+}
+
+/* How much a test that knows the noise says for a dependence of the two: the logarithm of a Bayes
+   factor, less what an edge needs; see ``independence/fisher_z.py``. */
+static double margin(Search *s, int count, int x, int y, double of_y) {
+    static const double taus[] = {0.03, 0.1, 0.3};
+    double variance, told[3], top = -HUGE_VAL, sum = 0;
+    const double z = z_of(s, count, x, y, of_y, &variance), square = z * z / (2 * variance);
+    for (int i = 0; i < 3; i++) {
+        const double wide = 1 + taus[i] * taus[i] / variance;
+        told[i] = square * (1 - 1 / wide) - log(wide) / 2;
+        top = fmax(top, told[i]);
+    }
+    for (int i = 0; i < 3; i++) sum += exp(told[i] - top);
+    return top + log(sum / 3) - s->doubt[2];
 }

@@ -47,6 +47,14 @@ def orient(
     Without a single unshielded triple every orientation is as good: nothing is turned.
     """
     orders = [rng.permutation(len(adjacent)) for _ in range(restarts if len(triples) else 1)]
+    return class_of(best_dag(adjacent, triples, weights, allowed, orders))
+
+
+def best_dag(
+    adjacent: Bools, triples: Indices, weights: Floats, allowed: Bools, orders: Sequence[Indices]
+) -> list[int]:
+    """The parents of each column, as bits, in the best DAG that a climb from one of these orders of
+    the columns finds."""
     state = Orientation(adjacent, triples, weights, allowed)
     best, most = state.parents, -inf
     for _ in state.starts(orders):
@@ -55,7 +63,7 @@ def orient(
             best, most = list(state.parents), state.value
         if most == state.bound:
             break
-    return class_of(best)
+    return best
 
 
 class Orientation:

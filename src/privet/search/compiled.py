@@ -1,6 +1,7 @@
-"""A search that was compiled when Privet was installed, if it could be.
+"""Searches that were compiled when Privet was installed, if they could be.
 
-``_climb.c`` does what ``eager.py`` does, dozens of times as fast, for gains that have a formula.
+``_climb.c`` does what ``eager.py`` does, dozens of times as fast, for gains that have a formula,
+and ``_refine.c`` what ``refine.py`` does, for tests that have one.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from privet.arrays import Bools, Floats, Indices
 from privet.graph.bits import bitsets, flags_of
 from privet.search.options import Weights
-from privet.search.protocols import Formula
+from privet.search.protocols import ClosedForm, Formula
 from privet.search.states import State
 
 try:
@@ -20,6 +22,12 @@ except ImportError:  # there was no compiler
     search: Any = None
 else:
     search = _climb
+try:
+    from privet.search import _refine  # type: ignore[attr-defined]
+except ImportError:
+    refine: Any = None
+else:
+    refine = _refine
 
 
 def climbed(state: State, weights: Weights, formula: Formula) -> State | None:
@@ -35,3 +43,32 @@ def climbed(state: State, weights: Weights, formula: Formula) -> State | None:
     if not search.climb(parts, *numbers, weights.max_parents):
         return None
     return State(*(bitsets(part.view(bool)) for part in parts[:-1]))
+
+
+def refined(
+    start: Bools, tests: ClosedForm, orders: Indices, rounds: int
+) -> tuple[Bools, Floats] | None:
+    """The DAG and the margins that ``refine.py`` finds where nothing is known; None if it is left
+    to that: some columns nearly tell another."""
+    if refine is None:
+        return None
+    graph = start.astype(np.uint8)
+    margins = np.zeros(graph.shape)
+    if not refine.refine(graph, margins, *_arrays(tests), orders.astype(np.int64), rounds):
+        return None
+    return graph.view(bool), np.triu(margins, 1)
+
+
+def asked(tests: ClosedForm, questions: Indices) -> tuple[Floats, Floats] | None:
+    """Atanh of partial correlations and its variances, for questions (x, y, *Z) that are filled up
+    with -1; None if that is left to ``independence/fisher_z.py``."""
+    out = np.empty((2, len(questions)))
+    if refine is None or not refine.ask(out, questions.astype(np.int64), *_arrays(tests)):
+        return None
+    return out[0], out[1]
+
+
+def _arrays(tests: ClosedForm) -> list[Floats]:
+    metric = tests.metric if tests.metric.size else tests.matrix
+    arrays = (tests.matrix, metric, tests.doubt)
+    return [np.ascontiguousarray(each, dtype=np.float64) for each in arrays]

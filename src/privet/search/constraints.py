@@ -39,6 +39,13 @@ class Constraints:
         allowed &= ~must.T
         return Constraints(allowed, allowed | allowed.T, must | must.T)
 
+    @property
+    def free(self) -> bool:
+        """Whether nothing is forbidden and nothing required."""
+        return bool(self.allowed.sum() == self.allowed.size - len(self.allowed)) and not (
+            self.required.any()
+        )
+
     def without_circles(self, found: Skeleton, strength: Floats) -> Skeleton:
         """The skeleton without the weakest edges of circles that knowledge alone would force.
 

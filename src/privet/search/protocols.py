@@ -41,6 +41,17 @@ class Formula:
     doubt: tuple[float, ...] = ()
 
 
+@dataclass(frozen=True)
+class ClosedForm:
+    """Margins in closed form: those of Fisher's z (``independence/fisher_z.py``) in a ``matrix`` of
+    correlations with noise of this ``metric`` (empty: none). ``doubt`` are the rows, the variance
+    of the noise and the log Bayes factor that an edge needs."""
+
+    matrix: Floats
+    metric: Floats
+    doubt: tuple[float, float, float]
+
+
 class Judge(Protocol):
     """Answers from evidence: the strength of each pair (or at least of some ``pairs``), and a
     margin for each question (x, y, *Z): how much speaks for dependence; negative: independent."""

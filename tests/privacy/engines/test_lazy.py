@@ -8,14 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import privet
 from privet.errors import DataError
+from privet.privacy.engines import encode
 from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.source import open_source
 from privet.privacy.engines.streamed import StreamedRows
+from privet.schema.column import Column
+from privet.schema.cuts import cut
 from privet.schema.model import Schema
 from tests.helpers.odd_table import answers, odd_schema, odd_table
 
@@ -182,3 +186,31 @@ def test_the_certificate_names_the_engine_that_is_trusted(monkeypatch: pytest.Mo
         )
         said.append("PostgreSQL, its logs" in str(result.certificate))
     assert said == [False, True]
+
+
+def test_a_table_in_memory_is_cut_when_codes_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers need no bins; codes are merged from fine ones, as those of a file are."""
+    fields: dict[str, Any] = {"kind": "numeric", "bounds": (0, 1), "missing": "drop"}
+    columns = tuple(Column(name=name, **fields) for name in "ab")
+    schema = Schema(name="t", columns=columns)
+    data = {"a": [0.1, 0.5, 0.9, 0.95], "b": [0.0, 1.0, 0.3, 0.7]}
+    cuts: list[Schema] = []
+
+    def counted(given: Schema, places: Any) -> Schema:
+        cuts.append(given)
+        return cut(given, places)
+
+    monkeypatch.setattr(encode, "cut", counted)
+    source, positions = open_source(data, schema)
+    rows_of(data, schema)
+    assert len(cuts) == 1, "at once, in a private run"
+    cuts.clear()
+    rows = Encoder(schema=schema, positions=positions, late=True).rows(source)
+    assert isinstance(rows, MemoryRows)
+    assert sum(len(block) for block in rows.numbers(("a", "b"))) == 4
+    assert not cuts
+    wanted = np.bincount(np.searchsorted(columns[0].cuts, data["a"], side="right"), minlength=4)
+    assert rows.counts(("a",)).tolist() == wanted.tolist()
+    two = cut(schema, (("a", (128,)),))
+    assert rows.cut(two).counts(("a",)).tolist() == [1, 3]
+    assert len(cuts) == 1, "fine codes are made once"

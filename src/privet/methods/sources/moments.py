@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from math import comb
+from math import comb, log
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from privet.evidence.plan import moment_effects
 from privet.independence.effects import of_moments
 from privet.independence.fisher_z import MomentJudge
 from privet.independence.joint import JointMomentJudge
-from privet.methods.basis import Ascent, Basis, Replicas, on_scores, on_tests
+from privet.methods.basis import Ascent, Basis, Replicas, Wide, on_scores, on_tests
 from privet.methods.copies import copies_of
 from privet.methods.options import Settings
 from privet.methods.search import Search, check_order
@@ -47,7 +47,7 @@ from privet.privacy.queries.base import Release
 from privet.privacy.queries.moments import Locations
 from privet.schema.model import Schema
 from privet.scores import gaussian
-from privet.search.protocols import Judge
+from privet.search.protocols import ClosedForm, Judge
 from privet.search.rows import believed
 from privet.trust.curator import Curator
 
@@ -129,11 +129,26 @@ def _on(evidence: MomentEvidence, settings: Settings) -> Basis:
             each=each,
             near=near,
             separators=alone.listener.separators,
+            wide=(_wide(gaussian.replica(stack, r), alpha) for r in range(count)),
         )
 
     effects = partial(of_moments, [evidence])
     ascent = _ascent(evidence, judge, settings)
-    return replace(alone, replicas=replicas, moments=evidence, effects=effects, ascent=ascent)
+    return replace(
+        alone,
+        replicas=replicas,
+        moments=evidence,
+        effects=effects,
+        ascent=ascent,
+        wide=_wide(evidence, alpha),
+    )
+
+
+def _wide(evidence: MomentEvidence, alpha: float) -> Wide:
+    judge = MomentJudge(evidence, alpha)
+    metric = evidence.scaled_metric if evidence.noise else np.empty((0, 0))
+    tests = ClosedForm(evidence.correlations, metric, judge.doubt)
+    return Wide(judge, log(1 / alpha), tests)
 
 
 def _score(evidence: MomentEvidence, settings: Settings, price: float = 1.0) -> gaussian.Gaussian:

@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.util import find_spec
+from typing import cast
 
 import numpy as np
 
@@ -37,18 +39,29 @@ LARGE_TABLE = 1 << 28  # cells by the declared number of rows, above which none 
 @dataclass(frozen=True, kw_only=True)
 class Encoder:
     """Encodes the columns of a schema that stand at known positions of a source. ``constant`` are
-    columns that are not in it: each with the code that every row has."""
+    columns that are not in it: each with the code that every row has. Without privacy, free columns
+    of a table in memory are cut ``late``: when codes are first asked for."""
 
     schema: Schema
     positions: Mapping[str, int]
     constant: Mapping[str, int] = field(default_factory=dict)
+    late: bool = False
 
     def rows(self, source: Source) -> MemoryRows | StreamedRows:
         """Every row, read when first asked for, and kept unless the table is a large one. Free
         columns are read in fine bins, so that they can be cut anew without another rule."""
-        fine = replace(self, schema=cut(self.schema, fine_cuts(free_columns(self.schema))))
-        rows = fine._rows(source)
-        return rows if fine.schema == self.schema else rows.cut(self.schema)
+        if not any(column.free for column in self.schema.columns):
+            return self._rows(source)
+        in_memory = not source.engine and source.attach() is None and source.stamp() is None
+        rows = self._rows(source) if self.late and in_memory else None
+        if isinstance(rows, MemoryRows):
+            return rows.merged_from(cache(lambda: cast(MemoryRows, self._finely(source))))
+        fine = self._finely(source)
+        return fine.cut(self.schema)
+
+    def _finely(self, source: Source) -> MemoryRows | StreamedRows:
+        fine = cut(self.schema, fine_cuts(free_columns(self.schema)))
+        return replace(self, schema=fine)._rows(source)
 
     def _rows(self, source: Source) -> MemoryRows | StreamedRows:
         elsewhere = source.parts(self)

@@ -53,7 +53,7 @@ class MemoryRows:
     """The rows of one table, as codes and as real numbers, each loaded when first asked for.
 
     A row that the missing policies drop is in neither; the order of rows means nothing. ``fine``
-    are the same rows in finer bins, where there are any: from these others can be merged.
+    gives the same rows in finer bins, where there are any: from these others can be merged.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class MemoryRows:
         load_codes: Callable[[], Codes],
         load_numbers: Callable[[], Numbers],
         weights: NDArray[np.uint8] | None = None,
-        fine: MemoryRows | None = None,
+        fine: Callable[[], MemoryRows] | None = None,
     ) -> None:
         self._schema, self._weights, self._fine = schema, weights, fine
         self._merged: MemoryRows | None = None
@@ -100,7 +100,7 @@ class MemoryRows:
         and perhaps in another order, so they would be another sample: there are none.
         """
         if self._fine is not None:
-            return self._fine.sampled(keep).cut(self._schema)
+            return self._fine().sampled(keep).cut(self._schema)
 
         def codes() -> Codes:
             return sampled(self._codes, keep)
@@ -110,16 +110,22 @@ class MemoryRows:
     def cut(self, schema: Schema) -> MemoryRows:
         """The same rows in merged bins; those that were asked for last are kept."""
         if self._fine is not None:
-            return self._fine.cut(schema)
+            return self._fine().cut(schema)
         rows = self._merged  # another thread may put a new one in its place
         if rows is None or rows._schema != schema:
-            self._merged = rows = MemoryRows(
-                schema,
-                lambda: merged(self._codes, merge_of(self._schema, schema)),
-                self._load_numbers,
-                fine=self,
-            )
+            self._merged = rows = self._of_fine(schema, lambda: self)
         return rows
+
+    def merged_from(self, fine: Callable[[], MemoryRows]) -> MemoryRows:
+        """The same rows, but their codes are merged from finer ones, made when first asked for."""
+        return self._of_fine(self._schema, fine)
+
+    def _of_fine(self, schema: Schema, fine: Callable[[], MemoryRows]) -> MemoryRows:
+        def codes() -> Codes:
+            rows = fine()
+            return merged(rows._codes, merge_of(rows._schema, schema))
+
+        return MemoryRows(schema, codes, self._load_numbers, fine=fine)
 
     def weighed(self, columns: tuple[str, ...], weight: Weight) -> MemoryRows:
         parts = [
