@@ -142,6 +142,17 @@ def test_noise_is_known_as_in_python() -> None:
     assert differ > 1
 
 
+@needed
+def test_noise_that_just_decides_is_known_as_in_python() -> None:
+    """Few columns, few rows and more noise: what is believed hangs on the slopes."""
+    for seed in range(60):
+        rng = rng_of([37, seed])
+        rows, noise = (30, 0.02) if seed % 2 else (500, 0.05)
+        held = evidence(sample(random_dag(rng, 6, 3.0), rows, seed), noise=noise, seed=seed)
+        if np.linalg.eigvalsh(held.covariance)[0] >= 0.005:
+            assert np.array_equal(gated(held, formula=True), gated(held, formula=False)), seed
+
+
 def test_what_a_judge_finds_independent_is_not_inserted() -> None:
     """The gains of all pairs are 1; a judge believes in those with the first column."""
     rows = believed(
