@@ -75,6 +75,24 @@ def test_the_same_classes_as_in_python(score: Score) -> None:
 
 
 @needed
+@pytest.mark.parametrize(
+    ("seed", "size", "edges", "rows"),
+    [(92, 8, 5.0, 5000), (195, 40, 2.0, 5000), (340, 12, 5.0, 200), (343, 12, 7.0, 1000)],
+)
+def test_what_was_seen_before_is_not_taken_for_new(
+    seed: int, size: int, edges: float, rows: int
+) -> None:
+    """Classes in which steps are worth something else once a neighbour has changed, or an edge is
+    looked at twice, since its ends have other edges then."""
+    rng = rng_of([77, seed])
+    rng.choice(5), rng.choice(5), rng.choice(3)
+    score = gaussian_bic(evidence(sample(random_dag(rng, size, edges), rows, seed)))
+    assert climbed(score, no_knowledge(size)) is not None
+    one, other = both(score, no_knowledge(size))
+    assert np.array_equal(one, other)
+
+
+@needed
 def test_sets_of_several_words() -> None:
     dag = random_dag(rng_of([32, 0]), 130, 3.0)
     one, other = both(gaussian_bic(evidence(sample(dag, 2000, 1))), no_knowledge(130))
@@ -122,6 +140,17 @@ def test_noise_is_known_as_in_python() -> None:
         assert np.array_equal(one, other), seed
         differ += not np.array_equal(one, both(gaussian_bic(held), no_knowledge(14))[0])
     assert differ > 1
+
+
+@needed
+def test_noise_that_just_decides_is_known_as_in_python() -> None:
+    """Few columns, few rows and more noise: what is believed hangs on the slopes."""
+    for seed in range(60):
+        rng = rng_of([37, seed])
+        rows, noise = (30, 0.02) if seed % 2 else (500, 0.05)
+        held = evidence(sample(random_dag(rng, 6, 3.0), rows, seed), noise=noise, seed=seed)
+        if np.linalg.eigvalsh(held.covariance)[0] >= 0.005:
+            assert np.array_equal(gated(held, formula=True), gated(held, formula=False)), seed
 
 
 def test_what_a_judge_finds_independent_is_not_inserted() -> None:

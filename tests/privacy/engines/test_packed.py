@@ -135,7 +135,7 @@ def test_maps_that_do_not_fit_a_table_are_refused() -> None:
     for wrong in (
         (maps, margins, base + 3, others, table),
         (maps, margins, base, others - 3, table),
-        (maps, margins, base, others + np.array([[1, 0]]), table),
+        (maps, margins, base, others + np.array([1, 0]), table),
         (maps, margins, base, others, table[:1]),
         (maps, margins, base[:0], others, table),
         (maps, margins, base, others[:0], table),
