@@ -1,6 +1,6 @@
 """Without privacy, beside other tools: the same jobs on the same arrays, in one run.
 
-    python bench/peers.py [--only "PC, numbers"] [--limit 60] [--sets 5] [--large]
+    python bench/peers.py [--only "PC, numbers"] [--limit 60] [--sets 5] [--large] [--processes 2]
 
 What a package registry has is installed into a folder of its own; bnlearn and pcalg take part if R
 and they are there. Every call is timed in a process of its own, in CPU seconds of one thread,
@@ -26,7 +26,7 @@ from typing import Any
 
 import blas  # noqa: F401
 import numpy as np
-from common import markdown, network, table, write
+from common import markdown, network, parallel, table, write
 from peer_ours import ours
 
 from privet.graph.meek import cpdag, is_acyclic
@@ -249,7 +249,9 @@ def compared(job: Job, matrix: Matrix) -> Matrix:
     return np.asarray(cpdag(matrix))
 
 
-def run(job: Job, python: Path, sets: int, limit: float) -> dict[str, Outcome]:
+def run(at: int, python: Path, sets: int, limit: float) -> dict[str, Outcome]:
+    """One of the jobs, in a process of its own."""
+    job = jobs()[at]
     missing = {*IN_R} - {*in_r()}
     there = [peer for peer in job.peers if peer.split()[0] not in missing]
     outcomes = {name: Outcome() for name in ("Privet", *there)}
@@ -292,17 +294,21 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds for one call")
     parser.add_argument("--sets", type=int, default=5, help="data sets of each job")
     parser.add_argument("--large", action="store_true", help="500 and 1,000 columns too, one set")
+    parser.add_argument("--processes", type=int, default=1, help="jobs at a time, a core for each")
     parser.add_argument("--folder", type=Path, default=Path(".venv-peers"))
     asked = parser.parse_args()
-    python = install(asked.folder)
-    rows, records = [], []
-    for job in jobs():
-        if asked.only in f"{job.what}, {job.on}" and (asked.large or not job.large):
-            outcomes = run(job, python, asked.sets, asked.limit)
-            rows.append(line(job, outcomes, asked.limit))
-            print(rows[-1], flush=True)
-            for name, outcome in outcomes.items():
-                records.append({"job": job.what, "on": job.on, "tool": name, **vars(outcome)})
+    python, rows, records = install(asked.folder), [], []
+    every = jobs()
+    chosen = [
+        (at, python, asked.sets, asked.limit)
+        for at, job in enumerate(every)
+        if asked.only in f"{job.what}, {job.on}" and (asked.large or not job.large)
+    ]
+    for (at, *_), outcomes in zip(chosen, parallel(run, chosen, asked.processes), strict=True):
+        job = every[at]
+        rows.append(line(job, outcomes, asked.limit))
+        for name, outcome in outcomes.items():
+            records.append({"job": job.what, "on": job.on, "tool": name, **vars(outcome)})
     header = ["job", "data", "Privet: CPU s (skeleton / directed F1)", "ratio", "others"]
     body = markdown(header, rows) + "\n" + ", ".join(versions(python)) + ".\n"
     write("peers", "Without privacy, beside other tools (whole calls, one thread)", body, records)
