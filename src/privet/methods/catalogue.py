@@ -17,7 +17,7 @@ from privet.errors import MethodError
 from privet.graph.knowledge import Knowledge
 from privet.methods.method import Finding, Method
 from privet.methods.options import Settings
-from privet.methods.search import Search, check_parents, check_score, run
+from privet.methods.search import OF_MOMENTS, Search, check_parents, check_score, run
 from privet.methods.sources.source import Source
 from privet.privacy.queries.base import Release
 from privet.schema.column import did_you_mean
@@ -65,7 +65,7 @@ def product(source: Source, search: Search) -> Method:
     return Method(
         name=f"{source.prefix}{search.name}",
         summary=f"{search.summary}, {source.phrase}",
-        kinds=frozenset({"numeric"}) if search.needs == "weights" else source.kinds,
+        kinds=frozenset({"numeric"}) if search.needs in OF_MOMENTS else source.kinds,
         private=source.private,
         needs_delta=source.needs_delta,
         cite="; ".join(filter(None, (search.cite, source.cite))),
@@ -129,5 +129,6 @@ def auto(schema: Schema, delta: float, private: bool) -> Method:
 
 def for_sites(name: str) -> str:
     """What searches the evidence of several sites that this method has measured: their moments have
-    no score together, so that GES is no better than PC there, and slower."""
-    return "moment-pc" if name == "moment-ges" else name
+    no score together, so that GES is no better than PC there, and slower, and answer no tests of
+    any width."""
+    return "moment-pc" if name in ("moment-ges", "moment-refined-pc") else name

@@ -37,7 +37,7 @@ class Settings:
     )
     max_order: int | None = whole(
         None,
-        "most columns to condition on (2; without privacy 4 of numbers, for pc 2, or 3 on tables)",
+        "most columns to condition on (2; without privacy 4 of numbers, and 3 for pc on tables)",
         metavar="K",
         group=SEARCH,
         taken_by="all",

@@ -28,9 +28,12 @@ from privet.methods.options import EXACT_ORDER, Settings
 from privet.schema.model import Schema
 from privet.search.pc import WIDEST
 
-# What a search needs of evidence: answers to tests, gains of arrows, at each site by itself or at
-# all together, scores of whole families, or second moments to which it fits weights.
-Need = Literal["tests", "gains", "sites", "families", "weights"]
+# What a search needs of evidence: answers to tests, also with any number of columns given, gains of
+# arrows, at each site by itself or at all together, scores of whole families, or second moments to
+# which it fits weights.
+Need = Literal["tests", "wide", "gains", "sites", "families", "weights"]
+# Those that moments alone give.
+OF_MOMENTS = ("wide", "weights")
 # The search itself: a graph that honours the knowledge in the schema.
 Find = Callable[[Basis, Schema, Settings, np.random.Generator], Graph]
 # The same on all replicas at once, where that is faster than one after the other.

@@ -28,7 +28,7 @@ from privet.methods.basis import Basis, on_scores, on_tests
 from privet.methods.copies import copies_of
 from privet.methods.method import Finding
 from privet.methods.options import EXACT_TABLE_ORDER, Settings
-from privet.methods.search import Search, check_order, run
+from privet.methods.search import OF_MOMENTS, Search, check_order, run
 from privet.methods.sources import moments, tables
 from privet.methods.sources.source import ALL_KINDS, TESTS_AND_SCORES, Measure, Source
 from privet.privacy.queries.base import Release
@@ -42,7 +42,7 @@ from privet.trust.curator import Curator
 
 
 def kind(schema: Schema, search: Search) -> str:
-    if schema.has_moments or search.needs == "weights":
+    if schema.has_moments or search.needs in OF_MOMENTS:
         return "moments"
     return "counts" if search.scored else "tables"
 
@@ -62,7 +62,7 @@ def counts_needed(settings: Settings, search: Search) -> bool:
 
 
 def measure_for(search: Search) -> Measure:
-    return _measure_moments if search.needs == "weights" else partial(_measure, search)
+    return _measure_moments if search.needs in OF_MOMENTS else partial(_measure, search)
 
 
 def _measure_moments(curator: Curator, settings: Settings) -> tuple[Release, ...]:
@@ -180,7 +180,7 @@ SOURCE = Source(
     evidence="exact",
     kinds=ALL_KINDS,
     private=False,
-    gives=TESTS_AND_SCORES | {"weights"},
+    gives=TESTS_AND_SCORES | {"wide", "weights"},
     check=check,
     measure_for=measure_for,
     play_for=lambda search: None if search.needs == "weights" else partial(_play, search),
