@@ -66,7 +66,7 @@ MUST_BE = {
     "moment-notears",
     "moment-dagma",
 }
-NUMBERS_ONLY = {"notears", "dagma", "lingam"}
+NUMBERS_ONLY = {"notears", "dagma", "lingam", "refined-pc"}
 KNOWN = Knowledge(
     tiers=(("asia", "smoke"),),
     required=frozenset({("asia", "bronc")}),
