@@ -235,7 +235,7 @@ def test_numbers_too(tmp_path: Path) -> None:
     data = {n: values[:, i].tolist() for i, n in enumerate(names)}
     schema = Schema(name="p", columns=columns)
     for order, more in ((4, set()), (3, {frozenset("xy")})):
-        found = privet.discover(data, schema, private=False, method="fci", max_order=order)
+        found = privet.discover(data, schema, private=False, method="pc", max_order=order)
         assert joined(found) == truth(4) | more
-    refined = privet.discover(data, schema, private=False, method="pc", max_order=2)
+    refined = privet.discover(data, schema, private=False, method="refined-pc", max_order=2)
     assert joined(refined) == truth(4), "the graph that two columns leave is held against four"
