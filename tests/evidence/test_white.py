@@ -50,7 +50,7 @@ def test_features_are_centred_and_white() -> None:
 def test_the_first_clip_promises_most() -> None:
     made = design([UNEVEN[1]] * 4)
     for budget in (1e-4, 1e-2, 1.0):
-        best = made.worth(made.first_clip(budget), budget)
+        best = made.worth(made.first_clip(budget, unforeseen=0.0), budget)
         squared = made._squared(SMALL)
         others = [made._clip(SMALL, radius * float(squared.mean())) for radius in RADII]
         assert best == max(made.worth(other, budget) for other in others)

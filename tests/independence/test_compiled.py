@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 from math import prod
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from privet.arrays import Floats, Indices
+from privet.evidence.feigned import Feigned
 from privet.evidence.table_replicas import table_replicas
 from privet.evidence.tables import TableEvidence
 from privet.evidence.white import Design
@@ -66,6 +68,14 @@ def weighed(copies: int) -> TableEvidence:
     return table_replicas(found, copies, rng) if copies > 1 else found
 
 
+def feigning(evidence: TableEvidence) -> TableEvidence:
+    """The same, as if margins before had shown that levels were kept unevenly."""
+    bends = np.random.default_rng(4).uniform(-0.5, 0.5, (len(LEVELS), max(LEVELS)))
+    for line, k in zip(bends, LEVELS, strict=True):
+        line[k:] = 0.0
+    return replace(evidence, feigned=Feigned(bends, -1.5, 0.7))
+
+
 def in_arrays(evidence: TableEvidence, questions: Indices, strata: bool) -> tuple[Floats, Floats]:
     """Degrees of freedom and factors, and how large the statistics are of which these are made."""
     out = np.zeros((2, *evidence.replicas, len(questions)))
@@ -93,6 +103,8 @@ EVIDENCE = {
     "pairs alone": noisy(20.0, orders=3),
     "weighed rows": weighed(1),
     "replicas of weighed rows": weighed(5),
+    "weights that feign": feigning(weighed(1)),
+    "replicas of weights that feign": feigning(weighed(5)),
 }
 
 
@@ -169,7 +181,7 @@ def test_arrays_that_do_not_fit_each_other_are_refused(monkeypatch: pytest.Monke
         factors = staticmethod(lambda *args: calls.append(args))
 
     monkeypatch.setattr(compiled, "tests", Spy)
-    compiled._called(noisy(20.0), QUESTIONS[1], strata=False, gauged=False)
+    compiled._called(feigning(noisy(20.0)), QUESTIONS[1], strata=False, gauged=False)
     ((arrays, *rest),) = calls
     real.factors(arrays, *rest)
     wrong = {at: each[:-1] for at, each in enumerate(arrays)}

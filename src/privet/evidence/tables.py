@@ -21,6 +21,7 @@ from privet.arrays import Bools, Floats, Indices, Integers
 from privet.errors import EvidenceError
 from privet.evidence import completion
 from privet.evidence.cuts import as_cut
+from privet.evidence.feigned import Feigned, bent
 from privet.evidence.whole_table import interactions, is_whole
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import design_inverse
@@ -52,13 +53,15 @@ class TableEvidence:
     """Noisy components of many column sets and the variance of their noise.
 
     ``features`` are those in which the columns were measured (levels x features, white ones of
-    weighed rows); without, they are the contrasts of ``privacy.queries.contrasts``.
+    weighed rows); without, they are the contrasts of ``privacy.queries.contrasts``. ``feigned``
+    is what weights make of independent columns.
     """
 
     names: tuple[str, ...]
     cardinalities: tuple[int, ...]
     ordered: tuple[bool, ...]
     features: tuple[Floats, ...] | None = None
+    feigned: Feigned | None = None
     rows: Floats = field(default_factory=lambda: np.zeros(()))
     rows_variance: float = 0.0
     layers: dict[int, _Layer] = field(default_factory=dict)
@@ -100,12 +103,12 @@ class TableEvidence:
         were weighed, the others told only how, since they are about other rows."""
         schema, releases = as_cut(schema, releases)
         white = [one for one in releases if isinstance(one.query, White)]
-        if white:
-            return reduce(TableEvidence._weighed, white, TableEvidence.empty(schema, names))
         components = [one for one in releases if isinstance(one.query, Components)]
         for one in releases:
             components += interactions(schema, one) if is_whole(one, schema) else ()
-        return reduce(TableEvidence.add, components, TableEvidence.empty(schema, names))
+        empty = TableEvidence.empty(schema, names)
+        told = reduce(TableEvidence.add, components, empty)
+        return reduce(TableEvidence._weighed, white, empty)._after(told) if white else told
 
     def add(self, release: Release) -> TableEvidence:
         """This evidence with one more release in it."""
@@ -140,6 +143,30 @@ class TableEvidence:
                 values = unit * np.concatenate(parts).astype(float)
                 out = out._with(sets, values, unit**2 * release.variance)
         return out
+
+    def _after(self, before: TableEvidence) -> TableEvidence:
+        """This evidence of weighed rows, with what margins before show that weights have made.
+        Columns that were not measured before are taken as kept evenly."""
+        known = before.measured(np.arange(len(self.names))[:, None])
+        if self.features is None or not known.any():
+            return self
+        bends = [
+            bent(*before.shares(i), *self.shares(i)) if known[i] else np.zeros(k)
+            for i, k in enumerate(self.cardinalities)
+        ]
+        own = [(u**2).sum(axis=1) for u in self.features]
+        kept = float(self.rows) / max(float(before.rows), 1.0)
+        return replace(self, feigned=Feigned.of(own, kept, bends))
+
+    def shares(self, column: int) -> tuple[Floats, Floats]:
+        """Of the levels of a column, and the variance of the noise of each."""
+        layer, rows, k = self.layers[1], max(float(self.rows), 1.0), self.cardinalities[column]
+        at = int(np.searchsorted(layer.keys, column))
+        own = layer.values[layer.offsets[at] : layer.offsets[at + 1]]
+        design = self.all_designs[column, :k, :k]
+        noise = self.rows_variance * design[:, 0] ** 2
+        noise += layer.variances[at] * (design[:, 1:] ** 2).sum(axis=1)
+        return (design[:, 0] * self.rows + design[:, 1:] @ own) / rows, noise / rows**2
 
     def _with(self, sets: Sequence[tuple[str, ...]], values: Floats, noise: float) -> TableEvidence:
         """This evidence with components of sets of one order."""
@@ -315,33 +342,30 @@ class TableEvidence:
 
 
 def _combine(a: Floats, va: Floats, b: Floats, vb: Floats) -> tuple[Floats, Floats]:
-    """Inverse-variance mean; an exact value (variance 0) wins."""
+    """Inverse-variance mean; an exact value (variance 0) wins, and an infinite variance loses."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        weight = np.where(np.isinf(va), 0.0, np.where(va == 0, 1.0, vb / (va + vb)))
-        variance = np.where(np.isinf(va), vb, np.where(va == 0, 0.0, va * vb / (va + vb)))
-    return weight * a + (1 - weight) * b, variance
+        weight, variance = vb / (va + vb), va * vb / (va + vb)
+    first, second = (va == 0) | np.isinf(vb), np.isinf(va)
+    weight = np.where(second, 0.0, np.where(first, 1.0, weight))
+    return weight * a + (1 - weight) * b, np.where(second, vb, np.where(first, va, variance))
 
 
 def _merge(old: _Layer, new: _Layer) -> _Layer:
     keys = np.union1d(old.keys, new.keys)
-    parts, variances = [], np.empty(len(keys))
-    in_old, in_new = old.position(keys), new.position(keys)
-    for i in range(len(keys)):
-        a, b = int(in_old[0][i]), int(in_new[0][i])
-        first = old.values[old.offsets[a] : old.offsets[a + 1]] if in_old[1][i] else None
-        second = new.values[new.offsets[b] : new.offsets[b + 1]] if in_new[1][i] else None
-        if first is None or second is None:
-            only = first if second is None else second
-            assert only is not None
-            parts.append(only)
-            variances[i] = old.variances[a] if second is None else new.variances[b]
-        else:
-            before, after = old.variances[a : a + 1], new.variances[b : b + 1]
-            mean, variance = _combine(first, before, second, after)
-            parts.append(mean)
-            variances[i] = variance[0]
-    offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
-    return _Layer(keys, offsets, np.concatenate(parts), variances)
+    places = [layer.position(keys) for layer in (old, new)]
+    (a, in_old), (b, _) = places
+    sizes = np.where(in_old, np.diff(old.offsets)[a], np.diff(new.offsets)[b])
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    values, variances = [], []
+    for layer, (at, found) in zip((old, new), places, strict=True):
+        index = np.repeat(layer.offsets[at] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        held = np.repeat(found, sizes)
+        values.append(np.where(held, layer.values[np.where(held, index, 0)], 0.0))
+        variances.append(np.where(found, layer.variances[at], np.inf))
+    each = [np.repeat(variance, sizes) for variance in variances]
+    mean, _ = _combine(values[0], each[0], values[1], each[1])
+    nothing = np.zeros(len(keys))
+    return _Layer(keys, offsets, mean, _combine(nothing, variances[0], nothing, variances[1])[1])
 
 
 def components_query(names: tuple[str, ...], sets: Iterable[tuple[int, ...]]) -> Components:

@@ -15,6 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from privet.arrays import Floats
+from privet.evidence.feigned import MadeUp
 from privet.evidence.tables import TableEvidence
 from privet.privacy.queries.contrasts import GRID as CONTRAST_GRID
 from privet.privacy.queries.contrasts import contrasts
@@ -38,16 +39,16 @@ GLANCE, AGAIN, LAST = Fraction(25, 100), Fraction(30, 100), Fraction(40, 100)
 CHANCE = Fraction(40, 100)
 BETTER = 1.5  # how much more the typical pair must tell than in contrasts
 RAREST, DEVIATIONS = 0.02, 2.0  # a share is not believed below this, or below its noise
-MADE_UP = 4000  # rows from which lengths are foreseen
 # Of a triple's component, compared with a pair's: where a pair tells little, a triple tells nothing
 # that its pairs do not. [Random networks do not tell 0.03 from 0.1; Adult finds more with 0.03.]
 TRIPLE_PRICE, LOW_PRICE, LITTLE = 0.3, 0.03, 10_000
 MOST_CUT = 0.1  # share of the rows that a later clip may touch where a pair tells little
 # Squared radii, as multiples of the mean squared length of a row, among which a clip is chosen.
 RADII = (0.1, 0.2, 0.28, 0.35, 0.45, 0.6, 1.0, 1.7, 3.0, 6.0, 12.0)
-# Pairs of columns and numbers for each by which is foreseen what dependence a clip makes, and the
-# share of the pairs that it makes less dependent.
-FORESEEN_PAIRS, FORESEEN_NUMBERS, FORESEEN_ROWS, MOST_PAIRS = 40, 10_000, 300, 0.9
+# What a clip feigns by way of other columns cannot be foreseen: so much of the weights' relative
+# variance. [Independent columns feign a hundredth of what was found between causes of one effect.]
+UNFORESEEN = 3e-4
+MOST_PAIRS = 0.9  # share of the pairs that a clip makes less dependent than is reckoned with
 
 Sets = Sequence[tuple[int, ...]]
 
@@ -67,44 +68,43 @@ class Course:
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """Features of all columns, and rows that might be: the squared length of each in each
-    column, in units of GRID²."""
+    """Features of all columns, and rows that might be, with lengths in units of GRID²."""
 
     names: tuple[str, ...]
     features: tuple[Levels, ...]
     rows: float
-    lengths: Floats  # (columns, made-up rows)
+    made_up: MadeUp
 
     @staticmethod
     def of(names: tuple[str, ...], shares: Sequence[Floats], rows: float) -> Design:
         """From the shares of each column's levels."""
-        rng = np.random.default_rng(0)  # of made-up rows, the same for everybody
         features = tuple(_features(each) for each in shares)
-        lengths = [_lengths(levels) for levels in features]
-        made_up = [
-            each[rng.choice(len(each), size=MADE_UP, p=share)]
-            for each, share in zip(lengths, shares, strict=True)
-        ]
-        return Design(names=names, features=features, rows=rows, lengths=np.stack(made_up))
+        made_up = MadeUp.of([_lengths(levels) for levels in features])
+        return Design(names=names, features=features, rows=rows, made_up=made_up)
 
     def course(self, budget: float) -> Course:
         """Of a run for this budget (rho) in all."""
-        first = self.first_clip(budget * float(PAIRS))
-        worth = self.worth(first, budget * float(PAIRS))
-        if worth >= LITTLE:
-            return Course(worth, first, PAIRS, Fraction(0), REST)
-        return Course(worth, self.first_clip(budget * float(GLANCE)), GLANCE, AGAIN, LAST)
+        best = self.first_clip(budget * float(PAIRS), unforeseen=0.0)
+        worth = self.worth(best, budget * float(PAIRS))
+        shares = (PAIRS, Fraction(0), REST) if worth >= LITTLE else (GLANCE, AGAIN, LAST)
+        return Course(worth, self.first_clip(budget * float(shares[0])), *shares)
 
-    def first_clip(self, budget: float) -> Clip:
+    def first_clip(self, budget: float, unforeseen: float = UNFORESEEN) -> Clip:
         """The clip of the run, of a question about all pairs: the one that promises most for this
         budget (rho), by the rows that it leaves, the noise that it needs and what it feigns."""
+        squared, (squares, feigned, varied) = self._squared(self.all_pairs), self._choices
+        wrong = feigned + unforeseen * varied
+        worths = [self._worth(squared, *each, budget) for each in zip(squares, wrong, strict=True)]
+        return self._clip(self.all_pairs, float(squares[np.argmax(worths)]))
+
+    @cached_property
+    def _choices(self) -> tuple[Floats, Floats, Floats]:
+        """Squared radii among which a clip is chosen, what they feign, and the variance of the
+        weights of rows that they make, relative to their mean."""
         squared = self._squared(self.all_pairs)
         squares = np.array(RADII) * float(squared.mean())
-        feigned = self.feigned(squares)
-        worths = [
-            self._worth(squared, *each, budget) for each in zip(squares, feigned, strict=True)
-        ]
-        return self._clip(self.all_pairs, float(squares[np.argmax(worths)]))
+        kept = np.sqrt(np.minimum(1.0, squares[:, None] / squared))
+        return squares, self.feigned(squares), kept.var(axis=1) / kept.mean(axis=1) ** 2
 
     def later_clip(self, sets: Sets, worth: float, first: Clip) -> Clip:
         """The rows that the first clip left should be left: else these would be other rows. So it
@@ -131,34 +131,14 @@ class Design:
 
     def feigned(self, squares: Floats) -> Floats:
         """The dependence (φ² for each of a pair's numbers, as noise has it) that clips of all pairs
-        with these squared radii make between columns that are independent; few pairs have more.
-
-        A row's weight depends on all its columns at once. So, of two columns, levels that are rare
-        together are weighed down by more or by less than by both shares. More rows do not make
-        that go away: with many, it would be found.
-        """
-        rng = np.random.default_rng(0)
-        size = len(self.names)
-        ends = np.stack(np.triu_indices(size, 1), axis=1)
-        pairs = ends[rng.permutation(len(ends))[:FORESEEN_PAIRS]]
-        found = [self._feigned(int(i), int(j), np.sqrt(squares)) for i, j in pairs]
+        with these squared radii make between columns that are independent; few pairs have more."""
+        found = []
+        for i, j in self.made_up.pairs:
+            joint = self.made_up.weighed(i, j, np.sqrt(squares))
+            apart = joint.sum(axis=2, keepdims=True) * joint.sum(axis=1, keepdims=True)
+            numbers = (joint.shape[1] - 1) * (joint.shape[2] - 1)
+            found.append(((joint - apart) ** 2 / apart).sum(axis=(1, 2)) / numbers)
         return np.asarray(np.quantile(found, MOST_PAIRS, axis=0))
-
-    def _feigned(self, i: int, j: int, radii: Floats) -> Floats:
-        """The same of one pair, by putting its levels in the place of those of made-up rows."""
-        own = [_lengths(self.features[column]) for column in (i, j)]
-        some = min(FORESEEN_ROWS, max(FORESEEN_NUMBERS // (len(own[0]) * len(own[1])), 1))
-        rest = np.delete(self.lengths[:, :some], [i, j], axis=0)
-        a, b = own[0][:, None, None], own[1][None, :, None]
-        total = rest.sum(axis=0) + a + b
-        squares = (rest**2).sum(axis=0) + a**2 + b**2
-        shortened = 1 / np.sqrt(1 + total + (total**2 - squares) / 2)
-        kept = np.stack([np.minimum(1.0, radius * shortened).mean(axis=2) for radius in radii])
-        joint = kept / ((1 + own[0])[:, None] * (1 + own[1]))  # a level's share is 1 / (1 + length)
-        joint /= joint.sum(axis=(1, 2), keepdims=True)
-        apart = joint.sum(axis=2, keepdims=True) * joint.sum(axis=1, keepdims=True)
-        numbers = (len(own[0]) - 1) * (len(own[1]) - 1)
-        return np.asarray(((joint - apart) ** 2 / apart).sum(axis=(1, 2)) / numbers)
 
     def foreseen(self, budget: float, triples: Sets) -> tuple[float, float, tuple[float, float]]:
         """Of a run for this budget in all: how many rows a pair is worth, the share of the rows
@@ -191,7 +171,9 @@ class Design:
 
     def _squared(self, sets: Sets, price: float = TRIPLE_PRICE) -> Floats:
         """Squared lengths of the made-up rows, pairs having price 1."""
-        return np.maximum(squared_lengths(self.lengths, sets, (1.0, 1.0, 1.0, price)), 1e-12)
+        return np.maximum(
+            squared_lengths(self.made_up.lengths, sets, (1.0, 1.0, 1.0, price)), 1e-12
+        )
 
     def _clip(self, sets: Sets, square: float, price: float = TRIPLE_PRICE) -> Clip:
         """In whole numbers: a component of n columns has GRID^n in its unit."""
@@ -238,17 +220,13 @@ def contrast_worth(
 def released_shares(margins: TableEvidence, known: Mapping[str, Floats]) -> list[Floats]:
     """Of the levels of all columns, those that are known and the others from released margins;
     none is believed below its noise."""
-    rows, out = max(float(margins.rows), 1.0), []
+    out = []
     for column, name in enumerate(margins.names):
         if name in known:
             raised = np.maximum(known[name], RAREST)
         else:
-            place = np.array([[column]])
-            variance = float(margins.blocks(place)[1][0])
-            inverse = margins.inverses(place[0])[0]
-            noise = float(np.sqrt(variance * (inverse[:, 1:] ** 2).sum(axis=1).max())) / rows
-            table = margins.tables(place)[0]
-            raised = np.maximum(table / rows, max(RAREST, DEVIATIONS * noise))
+            shares, noise = margins.shares(column)
+            raised = np.maximum(shares, max(RAREST, DEVIATIONS * float(np.sqrt(noise.max()))))
         out.append(np.asarray(raised / raised.sum()))
     return out
 

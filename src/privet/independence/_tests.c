@@ -25,7 +25,7 @@ typedef double lanes;
 typedef int64_t whole;
 static inline double most_of(double a, double b) { return a > b ? a : b; }
 static inline double least_of(double a, double b) { return a < b ? a : b; }
-enum { AXES = 4, EFFECTS = 4, HEAD = 6, EACH_LAYER = 4 }; /* the first effect is none */
+enum { AXES = 4, EFFECTS = 4, HEAD = 7, EACH_LAYER = 4 }; /* the first effect is none */
 static const double SQUARES[EFFECTS] = {0, 0.03 * 0.03, 0.1 * 0.1, 0.3 * 0.3};
 static const double GRAIN = 0.25, FEWEST_ROWS = 10.0, HAIR = 1e-3, NOISE_DEVIATIONS = 3.0;
 
@@ -35,9 +35,11 @@ typedef struct { /* components of sets of as many columns, found by sorted keys 
     whole count, flat;
 } Layer;
 
-typedef struct { /* inverse designs; ``inner``: those without their first columns, squared */
+typedef struct { /* inverse designs; ``inner``: those without their first columns, squared; and
+                    what weights feign (``feigned.py``): NULL, if nothing */
     const whole *levels;
-    const double *designs, *inner;
+    const double *designs, *inner, *bends;
+    double curvature, doubt;
     whole columns, most, replicas;
     Layer layers[AXES + 1];
 } Evidence;
@@ -48,7 +50,7 @@ typedef struct { /* one end; arrays of lanes are level by stratum */
     whole k;
     const double *design, *inner;
     Cell *cells;
-    lanes *table, *shares, *free;
+    lanes *table, *shares, *free, *bent;
 } End;
 
 typedef struct { /* a question (x, y, *Z), where its components are, and room for the rest */
@@ -61,7 +63,7 @@ typedef struct { /* a question (x, y, *Z), where its components are, and room fo
     End ends[2];
     Cell *cells;
     double *noise[4]; /* of two strata, for components without ends, with x, with y, with both */
-    lanes *table, *total, *weight, *sure, *d, *base, *grown, *root, *scratch;
+    lanes *table, *total, *weight, *sure, *d, *base, *grown, *root, *scratch, *feint;
 } Question;
 
 /* Where the components of each set of axes are (``located.py``). */
@@ -340,6 +342,35 @@ static void cross(const double *noise, const lanes *v, whole count, whole n, lan
         for (whole j = 0; j < count; j++) *out++ = dot(v + i * n, h + j * n, n);
 }
 
+/* How far shares of one end are moved where levels are kept by so much more than others. */
+static void lean(const Question *q, End *e, const double *bends) {
+    for (whole z = 0; z < q->n; z++) {
+        lanes mean = {0};
+        for (whole i = 0, at = z; i < e->k; i++, at += q->n) mean += e->shares[at] * bends[i];
+        for (whole i = 0, at = z; i < e->k; i++, at += q->n)
+            e->bent[at] = e->shares[at] * (bends[i] - mean);
+    }
+}
+
+/* Takes off what weights feign, and adds the doubt about that. */
+static void unfeign(Question *q) {
+    const whole n = q->n, m = q->size;
+    const double curvature = q->all->curvature, doubt = q->all->doubt * q->all->doubt;
+    for (int end = 0; end < 2; end++)
+        lean(q, &q->ends[end], q->all->bends + q->columns[end] * q->all->most);
+    for (whole i = 0; i < m; i++) {
+        const lanes *x = q->ends[0].bent + q->x[i] * n, *y = q->ends[1].bent + q->y[i] * n;
+        const whole from = q->strata ? q->z[i] : 0, to = q->strata ? from + 1 : n;
+        lanes sum = {0};
+        for (whole z = from; z < to; z++) sum += q->weight[z] * x[z] * y[z];
+        if (q->strata) sum *= q->sure[from];
+        q->feint[i] = sum;
+        q->d[i] -= curvature * sum;
+        for (whole j = i - i % q->block; j <= i; j++)
+            q->base[i * m + j] += doubt * sum * q->feint[j];
+    }
+}
+
 static lanes product(const Question *q, whole x, whole y, whole z) {
     const End *e = q->ends;
     lanes p = e[0].table[x + z], r = e[1].table[y + z], s = e[0].shares[x + z], exact = p * r;
@@ -437,11 +468,12 @@ static whole place(Question *q, char *start) {
         e->inner = q->all->inner + q->columns[end] * most * most;
         e->cells = NEW(cells, Cell), e->table = NEW(cells, lanes);
         e->shares = NEW(cells, lanes), e->free = NEW(cells, lanes);
+        e->bent = NEW(cells, lanes);
     }
     q->cells = NEW(times * a * b, Cell), q->table = NEW(times * a * b, lanes);
     for (int ends = 0; ends < 4; ends++) q->noise[ends] = NEW(n * n, double);
     q->total = NEW(n, lanes), q->weight = NEW(n, lanes), q->sure = NEW(n, lanes);
-    q->d = NEW(m, lanes), q->base = NEW(m * m, lanes), q->grown = NEW(m * m, lanes);
+    q->feint = NEW(m, lanes), q->d = NEW(m, lanes), q->base = NEW(m * m, lanes), q->grown = NEW(m * m, lanes);
     q->root = NEW((m + 1) * m * EFFECTS, lanes);
     q->x = NEW(m, whole), q->y = NEW(m, whole), q->z = NEW(m, whole);
     q->scratch = NEW((n + 1) * (a + b) * (a + b) + most, lanes);
@@ -483,6 +515,7 @@ static lanes answer(Question *q, whole replica, lanes *factor, lanes *trace) {
     turn(q, 0, 1, b * times, q->table), turn(q, 1, a, times, q->table);
     share(q, &q->ends[0], q->noise[1]), share(q, &q->ends[1], q->noise[2]);
     freedom = q->strata ? stack(q) : pool(q, rows);
+    if (q->all->bends) unfeign(q);
     if (q->gauged) gauge(q, factor, trace);
     else weigh(q, factor);
     return freedom;
@@ -525,6 +558,7 @@ static int fit(const Question *q, const Py_buffer *views) {
     int fits = views[3].shape[2] == e->most && views[3].len == 8 * e->columns * square;
     fits &= views[4].len == views[3].len && views[2].len == 8 * e->columns;
     fits &= count % q->width == 0;
+    fits &= !e->bends || views[6].len == 8 * e->columns * e->most;
     fits &= views[0].len == 8 * (2 + q->gauged) * e->replicas * (count / q->width);
     for (whole i = 0; fits && i < e->columns; i++)
         fits &= e->levels[i] > 0 && e->levels[i] <= e->most;
@@ -548,8 +582,8 @@ static PyObject *factors(PyObject *self, PyObject *args) {
     Evidence e = {0};
     Question q = {.all = &e};
     int held = 0, failed = 0;
-    if (!PyArg_ParseTuple(args, "O!dipp", &PyTuple_Type, &arrays, &q.variance[0], &q.width,
-                          &q.strata, &q.gauged))
+    if (!PyArg_ParseTuple(args, "O!dddipp", &PyTuple_Type, &arrays, &q.variance[0], &e.curvature,
+                          &e.doubt, &q.width, &q.strata, &q.gauged))
         return NULL;
     if (PyTuple_Size(arrays) != ALL || q.width < 2 || q.width > AXES)
         return PyErr_Format(PyExc_ValueError, "wrong number of arrays or of columns");
@@ -563,6 +597,7 @@ static PyObject *factors(PyObject *self, PyObject *args) {
     if (!failed && views[5].len) {
         q.columns = views[1].buf, e.levels = views[2].buf, e.designs = views[3].buf;
         e.inner = views[4].buf, e.columns = views[3].shape[0], e.most = views[3].shape[1];
+        e.bends = views[6].len ? views[6].buf : NULL;
         e.replicas = views[5].len / 8, e.layers[0].values = views[5].buf, e.layers[0].flat = 1;
         for (int order = 1; order <= AXES; order++, view += EACH_LAYER)
             e.layers[order] = (Layer){

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices, Integers
+from privet.evidence.feigned import Feigned
 from privet.evidence.tables import TableEvidence
 
 try:
@@ -69,6 +70,8 @@ def _called(evidence: TableEvidence, questions: Indices, strata: bool, gauged: b
     arrays = [out, _whole(questions), _whole(np.array(evidence.cardinalities))]
     rest = evidence.all_designs[:, :, 1:]
     arrays += map(_real, (evidence.all_designs, rest @ rest.swapaxes(1, 2), evidence.rows))
+    feigned = evidence.feigned or Feigned(np.empty(0), 0.0, 0.0)
+    arrays.append(_real(feigned.bends))
     for order in range(1, AXES + 1):
         held = (evidence.calm if order == 3 and not strata else evidence).layers
         if order in held:
@@ -77,7 +80,8 @@ def _called(evidence: TableEvidence, questions: Indices, strata: bool, gauged: b
             arrays += [_real(layer.values), _real(layer.variances)]
         else:
             arrays += [np.empty(0)] * 4
-    tests.factors(tuple(arrays), evidence.rows_variance, questions.shape[1], strata, gauged)
+    numbers = evidence.rows_variance, feigned.curvature, feigned.doubt
+    tests.factors(tuple(arrays), *numbers, questions.shape[1], strata, gauged)
     return out
 
 

@@ -9,15 +9,17 @@ strata are products of matrices.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices, Integers
+from privet.evidence.feigned import Feigned
 from privet.evidence.located import Located, alike, keys
 from privet.evidence.tables import TableEvidence
 from privet.independence.strata import (
+    bent_shares,
     diagonal,
     kronecker,
     multinomial,
@@ -71,9 +73,10 @@ class _Ends:
     """One end of some questions, of so many levels, in all strata of its Z.
 
     Of the products row col / N_z, ``left`` and ``right`` are factors, whichever end this is; and so
-    is ``sampling`` of the sampling covariance. ``free`` is the first column of L_z B, ``within``
-    the product of the others with themselves, ``noise`` the covariance of two strata for components
-    that hold this end, and ``seen`` counts the levels that there are."""
+    is ``sampling`` of the sampling covariance, and ``bent`` of what weights feign. ``free`` is the
+    first column of L_z B, ``within`` the product of the others with themselves, ``noise`` the
+    covariance of two strata for components that hold this end, and ``seen`` counts the levels that
+    there are."""
 
     left: Floats  # (replicas, ends, 2 strata, levels)
     right: Floats
@@ -82,13 +85,19 @@ class _Ends:
     seen: Integers  # (replicas, ends)
     within: Floats  # (ends, levels - 1, levels - 1)
     noise: Floats  # (ends, strata, strata)
+    bent: Floats | None  # (replicas, ends, strata, levels - 1)
 
     @staticmethod
     def of(
-        values: Floats, noise: Floats | None, inverse: Floats, strata: _Strata, z: Indices
+        values: Floats,
+        noise: Floats | None,
+        inverse: Floats,
+        strata: _Strata,
+        z: Indices,
+        bends: Floats | None,
     ) -> _Ends:
         """From the components of (x, *Z), the variances of those that hold x (None: there is no
-        noise), the inverse designs of x, and the places of Z."""
+        noise), the inverse designs of x, the places of Z, and how much of x's levels was kept."""
         design, total, informative = strata.design[z], strata.total[:, z], strata.informative[:, z]
         own = strata.noise[z] if noise is None else _spread(design, noise)
         margin = design @ values.swapaxes(2, 3) @ inverse.swapaxes(1, 2)
@@ -106,6 +115,9 @@ class _Ends:
             seen=(shares > 1e-9).any(axis=2).sum(axis=2),
             within=rest @ rest.swapaxes(1, 2),
             noise=own,
+            bent=None
+            if bends is None
+            else bent_shares(shares, bends[:, None]) * np.sqrt(np.maximum(total, 0.0)),
         )
 
 
@@ -167,13 +179,15 @@ def _of_block(
             values = values.reshape(-1, len(at), k, strata.design.shape[1])
             inverse = evidence.all_designs[ends[at, 0], :k, :k]
             noise = None if evidence.exact else variances[:, 1].reshape(len(at), -1)
-            known[k] = _Ends.of(values, noise, inverse, strata, place[given[at]])
+            bends = None if evidence.feigned is None else evidence.feigned.bends[ends[at, 0], :k]
+            known[k] = _Ends.of(values, noise, inverse, strata, place[given[at]], bends)
         for own in alike(levels[chosen]):
             at = chosen[own]
             first, second = (known[k] for k in levels[at[0]].tolist())
             table, noise = pairs.at(at)
             common = None if evidence.exact else (noise, strata.noise[place[z[at]]])
-            yield at, _joined(table, first, inner[x[at]], second, inner[y[at]], common)
+            found = _joined(table, first, inner[x[at]], second, inner[y[at]], common)
+            yield at, _without(found, evidence.feigned, first, inner[x[at]], second, inner[y[at]])
 
 
 @dataclass(frozen=True)
@@ -236,6 +250,17 @@ def _joined(
         noise += _turned(free.reshape(*free.shape[:3], m), of_strata)
     freedom = (x.seen[:, i] - 1) * (y.seen[:, j] - 1)
     return Parts(d.reshape(copies, tests, m), sampling.reshape(copies, tests, m, m), noise, freedom)
+
+
+def _without(
+    parts: Parts, feigned: Feigned | None, x: _Ends, i: Indices, y: _Ends, j: Indices
+) -> Parts:
+    """The same without what weights feign, and with the doubt about that."""
+    if feigned is None or x.bent is None or y.bent is None:
+        return parts
+    v = (x.bent[:, i].swapaxes(2, 3) @ y.bent[:, j]).reshape(parts.d.shape)
+    doubt = feigned.doubt**2 * v[..., :, None] * v[..., None, :]
+    return replace(parts, d=parts.d - feigned.curvature * v, noise=parts.noise + doubt)
 
 
 def _kron(a: Floats, b: Floats) -> Floats:
