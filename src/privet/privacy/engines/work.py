@@ -141,5 +141,5 @@ def add_counts(
         np.add.at(total, key, 1 if weights is None else weights)
     elif weights is None:
         total += np.bincount(key, minlength=total.size)
-    else:  # sums of whole numbers in floating point, exact below 2^53
-        total += np.bincount(key, weights, minlength=total.size).astype(np.int64)
+    else:  # sums of whole numbers in floating point, exact below 2^53; bincount would cast slowly
+        total += np.bincount(key, weights.astype(float), minlength=total.size).astype(np.int64)
