@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from privet.arrays import Floats, Indices
+from privet.arrays import Floats, Indices, Integers
 from privet.evidence.tables import TableEvidence
+from privet.privacy.queries.products import blocks, spans
 
 # Numbers in one block of work, so that memory stays bounded.
 BLOCK_NUMBERS = 1_000_000
@@ -45,6 +47,57 @@ class Counts:
                 part = seen[(slice(None), *inside)]
                 total += variance * (part.reshape(len(part), -1) ** 2).sum(axis=1)
         return np.asarray(np.sqrt(total))
+
+
+@dataclass(frozen=True)
+class PairCounts:
+    """The tables of all pairs, without noise: all levels of all columns under and beside each
+    other. Those of one column have its counts on their diagonal."""
+
+    levels: Indices
+    matrix: Integers
+
+    @staticmethod
+    def of(evidence: TableEvidence) -> PairCounts:
+        """From exact components of all columns and all pairs."""
+        levels = np.array(evidence.cardinalities, dtype=np.intp)
+        places = spans(levels)
+        first = np.array([own[0] for own in places])
+        inner = np.concatenate([own[1:] for own in places])
+        xs, ys = np.triu_indices(len(levels), 1)
+        rows, columns = blocks(xs, ys, levels - 1)
+        whole = np.zeros((len(inner) + len(levels),) * 2)
+        whole[inner[rows], inner[columns]] = evidence.layers[2].values
+        whole[first[:, None], inner] = evidence.layers[1].values
+        whole[inner[:, None], first] = evidence.layers[1].values[:, None]
+        whole[first[:, None], first] = evidence.rows
+        designs = evidence.all_designs
+        half = np.empty_like(whole)
+        for own, design, k in zip(places, designs, levels.tolist(), strict=True):
+            half[:, own] = whole[:, own] @ design[:k, :k].T
+        for own, design, k in zip(places, designs, levels.tolist(), strict=True):
+            whole[own] = design[:k, :k] @ half[own]
+        return PairCounts(levels, _mirrored(np.rint(whole).astype(np.int64), places))
+
+    @cached_property
+    def starts(self) -> Indices:
+        """Where each column begins."""
+        return np.asarray(np.cumsum(self.levels) - self.levels)
+
+    def tables(self, pairs: Indices) -> Integers:
+        """Of pairs of one shape."""
+        (x, y), (rows, columns) = self.starts[pairs].T, self.levels[pairs[0]]
+        down, across = x[:, None, None] + np.arange(rows)[:, None], y[:, None, None]
+        return np.asarray(self.matrix[down, across + np.arange(columns)])
+
+
+def _mirrored(upper: Integers, places: list[Indices]) -> Integers:
+    """With the tables of each pair the other way round, and columns on the diagonal."""
+    last = upper[:, places[-1]].sum(axis=1)
+    own = np.append(last[: places[-1][0]], upper[places[0]][:, places[-1]].sum(axis=0))
+    for each in places:
+        upper[each[0] :, each] = 0
+    return np.asarray(upper + upper.T + np.diag(own))
 
 
 def pairs_by_shape(evidence: TableEvidence) -> Iterator[Indices]:

@@ -52,10 +52,10 @@ class Listener:
         before = lowest[pair]
         np.fmin.at(lowest, pair, answers)
         better = np.flatnonzero((answers == lowest[pair]) & ~(before <= answers))
-        pair, first = np.unique(pair[better], return_index=True)
+        better = better[::-1]  # of several answers to a pair, the first comes last and stays
         known = self.given.reshape(len(lowest), -1)
-        known[pair] = NOBODY
-        known[pair, : given.shape[1]] = given[better[first]]
+        known[pair[better], given.shape[1] :] = NOBODY
+        known[pair[better], : given.shape[1]] = given[better]
 
     def settle(self, dag: Bools, margins: Floats) -> None:
         """What a graph implies was asked in the end, of each pair x < y given the parents of both:

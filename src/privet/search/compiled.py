@@ -70,12 +70,7 @@ def in_rounds(state: State, weights: Weights, limits: list[int] | None) -> State
         """The same, as questions that are remembered."""
         first, sets, asked = _asked(ys, given, flags, size)
         out, (at, xs) = np.zeros(asked.shape), np.nonzero(asked)
-        beside = [sum(1 << v for v in row) for row in sets.tolist()]
-        questions = [
-            (first[i], x, beside[i]) for i, x in zip(at.tolist(), xs.tolist(), strict=True)
-        ]
-        known.memory.learn(questions)
-        out[at, xs] = [known.memory.gain(*question) for question in questions]
+        out[at, xs] = known.memory.answers(np.column_stack((first[at], xs, sets[at])))
         return out
 
     sets = (*vars(state).values(), weights.bounds.possible)

@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 
 from privet.arrays import Bools
-from privet.graph.bits import bits_of
+from privet.graph.bits import bitsets
 from privet.graph.meek import cpdag
 from privet.search.classes import Bounds, Delete, Insert, Operator, Turn
 from privet.search.compiled import climbed, in_rounds
@@ -72,7 +72,7 @@ def ges(
     among = constraints.possible if candidates is None else candidates
     known = Rows(Remembered(gains), rows, among)
     most = size if max_parents is None else max_parents
-    limits = [bits_of(row) for row in among]
+    limits = bitsets(among)
     operators = Insert(None if candidates is None else limits), Delete(), Turn()
     climb = partial(_eagerly, formula) if eager else _in_rounds
     state = climb(State.of(cpdag(first)), Weights(Bounds.of(constraints), known, most), operators)

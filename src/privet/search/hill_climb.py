@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.arrays import Bools, Floats
+from privet.arrays import Bools, Floats, Indices
 from privet.graph.bits import bits_of, members
 from privet.graph.meek import cpdag, extension, meek, vstructures
 from privet.search.constraints import Constraints
@@ -36,6 +36,16 @@ class Remembered:
     def __init__(self, gains: Gains) -> None:
         self._gains = gains
         self._known: dict[Question, float] = {}
+        self._arrays: dict[tuple[int, ...], float] = {}  # what was asked in arrays
+
+    def answers(self, questions: Indices) -> Floats:
+        """Of questions of one width, each with its columns in ascending order but for x < y."""
+        keys = [*map(tuple, questions.tolist())]
+        fresh = [at for at, key in enumerate(keys) if key not in self._arrays]
+        if fresh:
+            found = self._gains(questions[fresh])
+            self._arrays.update(zip((keys[at] for at in fresh), found.tolist(), strict=True))
+        return np.array([self._arrays[key] for key in keys])
 
     def learn(self, questions: Iterable[Question]) -> None:
         by_width: dict[int, dict[Question, None]] = {}

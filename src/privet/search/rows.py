@@ -12,7 +12,7 @@ from itertools import groupby
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
-from privet.graph.bits import bits_of, flags_of, members
+from privet.graph.bits import bitsets, flags_of, members
 from privet.search.hill_climb import HOPELESS, Remembered
 from privet.search.protocols import GainRows, Gains
 from privet.search.states import State
@@ -47,7 +47,7 @@ class Rows:
         self._known: list[dict[int, tuple[int, list[Gain]]]] = [{} for _ in among]
         self.pairs = memory.pairs(among) if ask is None else self._pairs(ask, among)
         self.told = among | among.T
-        pairs = [(y, 0, bits_of(row)) for y, row in enumerate(self.told)]
+        pairs = [(y, 0, xs) for y, xs in enumerate(bitsets(self.told))]
         self._keep(pairs, self.pairs, self.told)
 
     def _pairs(self, ask: GainRows, among: Bools) -> Floats:

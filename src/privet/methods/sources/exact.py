@@ -7,15 +7,13 @@ asks for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from privet.arrays import Floats, Indices
-from privet.evidence.copies import guessed
-from privet.evidence.counts import Counts, pairs_by_shape
+from privet.evidence.copies import counted as guessed
+from privet.evidence.counts import PairCounts, pairs_by_shape
 from privet.evidence.cuts import as_cut, chosen
 from privet.evidence.exact_tables import ExactTables
 from privet.evidence.table_replicas import PairNoise, table_replicas
@@ -33,6 +31,8 @@ from privet.methods.sources import moments, tables
 from privet.methods.sources.source import ALL_KINDS, TESTS_AND_SCORES, Measure, Source
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.cut import Cut
+from privet.privacy.queries.fans import Fans
+from privet.privacy.queries.tables import Tables
 from privet.schema.model import Schema
 from privet.scores.families import Families
 from privet.scores.tables import bdeu, bic
@@ -93,9 +93,12 @@ def _play(
     cuts = chosen(releases)
     asked = curator.cut(cuts)
     evidence = TableEvidence.from_releases(schema, schema.names, releases)
-    counted = ExactTables.from_releases(
-        asked.schema, (), lambda query: replace(asked.exact(query), query=query), evidence
-    )
+
+    def count(query: Tables | Fans) -> Release:
+        found = asked.exact(query)
+        return replace(found, query=query) if cuts else found
+
+    counted = ExactTables.from_releases(asked.schema, (), count, evidence)
     basis = on_counts(schema, evidence, counted, settings, search, look)
     found = run(search, basis, schema, settings)
     more = counted.releases()
@@ -114,15 +117,11 @@ class FirstLook:
 
     def __call__(self, schema: Schema, releases: tuple[Release, ...]) -> list[tuple[int, ...]]:
         evidence = TableEvidence.from_releases(schema, schema.names, releases)
-        pairs = [(some, evidence.tables(some)) for some in pairs_by_shape(evidence)]
+        counts = PairCounts.of(evidence)
+        pairs = [(some, counts.tables(some).astype(float)) for some in pairs_by_shape(evidence)]
         self.pooled = Memo(OfPairs(evidence, pairs), len(schema.columns))
-        self.same = _copies(schema, pairs)
+        self.same = copies_of(schema, guessed(schema.names, counts))
         return tables.interesting(schema, releases, self.pooled, self.same)
-
-
-def _copies(schema: Schema, pairs: Iterable[tuple[Indices, Floats]]) -> dict[str, str]:
-    counts = ((some, Counts(tables=tables, laws=())) for some, tables in pairs)
-    return copies_of(schema, guessed(schema.names, counts))
 
 
 def on_counts(
@@ -139,7 +138,8 @@ def on_counts(
     few = TableJudge(evidence, alpha, None if look is None else look.pooled)
     same = None if look is None else look.same
     if same is None:
-        same = _copies(schema, ((some, table.astype(float)) for some, table in counted.pairs))
+        pairs = counted.pairs
+        same = copies_of(schema, () if pairs is None else guessed(schema.names, pairs))
     told = settings.max_order is not None
     wide = ExactTableJudge(evidence, counted, few, all_known=told)
     judge = wide if counts_needed(settings, search) else few

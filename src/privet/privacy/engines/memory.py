@@ -195,7 +195,7 @@ class MemoryRows:
 
     def fans(self, asked: Sequence[tuple[tuple[str, ...], tuple[str, ...]]]) -> list[Integers]:
         """The tables of each base with each of some other columns, side by side."""
-        return [self._packed.fan(base, others) for base, others in asked]
+        return self._packed.fans(asked)
 
     def numbers(self, columns: tuple[str, ...]) -> Iterator[Floats]:
         """Blocks (rows x columns) of clamped numbers; a missing one has its declared value,

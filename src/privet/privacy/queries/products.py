@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.arrays import Integers
+from privet.arrays import Indices, Integers
 from privet.privacy.queries.wide import narrowed, widened
 from privet.schema.model import Schema
 
@@ -45,22 +45,36 @@ def multiplied(
 
 def beside(
     fans: Sequence[Integers],
-    factors: Sequence[tuple[Integers, Sequence[Integers]]],
+    pairs: Sequence[tuple[int, Sequence[int]]],
+    factors: Sequence[Integers],
 ) -> Integers:
-    """The same of pairs of columns that come as fans: the tables of one column beside many others,
-    of which the factors are one matrix and many. As floating-point numbers, which are exact below
-    2^53; who asks knows that nothing becomes larger."""
-    out = []
-    for fan, (first, others) in zip(fans, factors, strict=True):
-        sizes = np.array([factor.shape for factor in others])
-        starts = sizes.cumsum(axis=0) - sizes
-        second = np.zeros(sizes.sum(axis=0)[::-1])
-        for (row, column), factor in zip(starts.tolist(), others, strict=True):
-            second[column : column + factor.shape[1], row : row + len(factor)] = factor.T
-        found = first.astype(np.float64) @ fan @ second
-        start, width = (np.repeat(each, sizes[:, 0]) for each in (starts[:, 0], sizes[:, 0]))
-        place = np.arange(len(start)) - start + len(first) * start
-        flat = np.empty(found.size, dtype=np.int64)
-        flat[place + np.arange(len(first))[:, None] * width] = found
-        out.append(flat)
-    return np.concatenate(out)
+    """The same of pairs of columns that come as fans: the tables of one column beside some others.
+    ``factors`` are those of all columns. As floating-point numbers, which are exact below 2^53; who
+    asks knows that nothing becomes larger."""
+    units, levels = np.array([factor.shape for factor in factors]).T
+    held, whole = spans(levels), spans(units)
+    half = np.zeros((units.sum(), levels.sum()))
+    for fan, (x, others) in zip(fans, pairs, strict=True):
+        places = np.concatenate([held[y] for y in others])
+        half[whole[x][:, None], places] = factors[x] @ fan.astype(np.float64)
+    out = np.empty((len(half), len(half)))
+    for from_, to, factor in zip(held, whole, factors, strict=True):
+        out[:, to] = half[:, from_] @ factor.T
+    firsts = np.repeat([x for x, _ in pairs], [len(others) for _, others in pairs])
+    seconds = np.array([y for _, others in pairs for y in others])
+    return out[blocks(firsts, seconds, units)].astype(np.int64)
+
+
+def spans(sizes: Indices) -> list[Indices]:
+    """The places of columns with so many each, one column after the other."""
+    return np.split(np.arange(sizes.sum()), np.cumsum(sizes)[:-1])
+
+
+def blocks(xs: Indices, ys: Indices, sizes: Indices) -> tuple[Indices, Indices]:
+    """Rows and columns of the tables x by y, one after the other, where all columns with so many
+    places each lie under and beside each other."""
+    starts, across = np.cumsum(sizes) - sizes, sizes[ys]
+    cells = sizes[xs] * across
+    within = np.arange(cells.sum()) - np.repeat(np.cumsum(cells) - cells, cells)
+    row, column = np.divmod(within, np.repeat(across, cells))
+    return row + np.repeat(starts[xs], cells), column + np.repeat(starts[ys], cells)
