@@ -379,7 +379,7 @@ def test_counts_that_do_not_fit_are_refused() -> None:
     wrong: dict[str, object] = {
         "fans": {(0, 1): [((2,), counts[:3])]},
         "levels": np.array([2, 3, 2]),
-        "logs": np.arange(6.0),
+        "logs": np.arange(4.0),
         "ys": np.array([3]),
         "given": np.array([-1]),
         "asked": asked[:, :2].copy(),

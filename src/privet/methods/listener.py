@@ -21,11 +21,12 @@ class Listener:
     was given; ``joined`` are the pairs that the search joined in the end, ``separators`` what
     separated others, and ``notes`` what it has to say.
 
-    ``lowest[x, y]`` is nan where nothing was asked, and ``given[x, y]`` ends with ``NOBODY``.
+    ``lowest[x, y]`` is nan where nothing was asked, and ``given[x, y]`` ends with ``NOBODY``. Where
+    nobody wants to know these, ``only_counts``.
     """
 
-    def __init__(self) -> None:
-        self.count = 0
+    def __init__(self, only_counts: bool = False) -> None:
+        self.count, self._only_counts = 0, only_counts
         self.notes: tuple[str, ...] = ()
         self.joined: Bools | None = None
         self.separators: Separators = {}
@@ -39,7 +40,8 @@ class Listener:
             answers = answer(questions)
             if len(questions):
                 self.count += len(questions)
-                self._remember(questions, answers)
+                if not self._only_counts:
+                    self._remember(questions, answers)
             return answers
 
         return listening

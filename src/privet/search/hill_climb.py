@@ -36,16 +36,15 @@ class Remembered:
     def __init__(self, gains: Gains) -> None:
         self._gains = gains
         self._known: dict[Question, float] = {}
-        self._arrays: dict[tuple[int, ...], float] = {}  # what was asked in arrays
 
     def answers(self, questions: Indices) -> Floats:
-        """Of questions of one width, each with its columns in ascending order but for x < y."""
-        keys = [*map(tuple, questions.tolist())]
-        fresh = [at for at, key in enumerate(keys) if key not in self._arrays]
+        """Of rows (x, y, *S) of one width, x < y."""
+        keys = [(x, y, sum([1 << v for v in given])) for x, y, *given in questions.tolist()]
+        fresh = [at for at, key in enumerate(keys) if key not in self._known]
         if fresh:
-            found = self._gains(questions[fresh])
-            self._arrays.update(zip((keys[at] for at in fresh), found.tolist(), strict=True))
-        return np.array([self._arrays[key] for key in keys])
+            found = np.maximum(self._gains(questions[fresh]), HOPELESS).tolist()
+            self._known.update(zip([keys[at] for at in fresh], found, strict=True))
+        return np.array([self._known[key] for key in keys])
 
     def learn(self, questions: Iterable[Question]) -> None:
         by_width: dict[int, dict[Question, None]] = {}

@@ -147,7 +147,7 @@ def on_counts(
         score: Families = (
             bdeu(counted) if settings.score == "bdeu" else bic(counted, settings.penalty)
         )
-        return replace(on_scores(judge, score), copies=same)
+        return replace(on_scores(judge, score, only_counts=True), copies=same)
 
     def stack(count: int, rng: np.random.Generator) -> ExactTableJudge:
         copies = table_replicas(evidence, count, rng)
