@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +10,10 @@ import numpy as np
 
 from privet.arrays import Floats, Indices, Integers
 from privet.evidence.tables import TableEvidence
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.fans import Fans
 from privet.privacy.queries.products import blocks, spans
+from privet.schema.model import Schema
 
 # Numbers in one block of work, so that memory stays bounded.
 BLOCK_NUMBERS = 1_000_000
@@ -58,26 +61,41 @@ class PairCounts:
     matrix: Integers
 
     @staticmethod
-    def of(evidence: TableEvidence) -> PairCounts:
-        """From exact components of all columns and all pairs."""
+    def of(evidence: TableEvidence) -> PairCounts | None:
+        """From exact components of all columns and all pairs; None if there are none."""
+        if 2 not in evidence.layers:
+            return None
         levels = np.array(evidence.cardinalities, dtype=np.intp)
         places = spans(levels)
         first = np.array([own[0] for own in places])
         inner = np.concatenate([own[1:] for own in places])
-        xs, ys = np.triu_indices(len(levels), 1)
-        rows, columns = blocks(xs, ys, levels - 1)
+        rows, columns = blocks(*np.triu_indices(len(levels), 1), levels - 1)
         whole = np.zeros((len(inner) + len(levels),) * 2)
         whole[inner[rows], inner[columns]] = evidence.layers[2].values
         whole[first[:, None], inner] = evidence.layers[1].values
         whole[inner[:, None], first] = evidence.layers[1].values[:, None]
         whole[first[:, None], first] = evidence.rows
-        designs = evidence.all_designs
-        half = np.empty_like(whole)
-        for own, design, k in zip(places, designs, levels.tolist(), strict=True):
-            half[:, own] = whole[:, own] @ design[:k, :k].T
-        for own, design, k in zip(places, designs, levels.tolist(), strict=True):
-            whole[own] = design[:k, :k] @ half[own]
+        for own, design in zip(places, evidence.all_designs, strict=True):
+            whole[:, own] = whole[:, own] @ design[: len(own), : len(own)].T
+        for own, design in zip(places, evidence.all_designs, strict=True):
+            whole[own] = design[: len(own), : len(own)] @ whole[own]
         return PairCounts(levels, _mirrored(np.rint(whole).astype(np.int64), places))
+
+    @staticmethod
+    def counted(schema: Schema, count: Callable[[Fans], Release]) -> PairCounts | None:
+        """The same, as somebody counts them."""
+        names, levels = schema.names, np.array([*schema.cardinalities.values()], dtype=np.intp)
+        if len(names) < 2:
+            return None
+        fans = tuple(((name,), names[i + 1 :]) for i, name in enumerate(names[:-1]))
+        values, places = count(Fans(fans)).values, spans(levels)
+        whole, start = np.zeros((levels.sum(),) * 2, dtype=np.int64), 0
+        for own in places[:-1]:
+            width = len(whole) - int(own[-1]) - 1
+            fan = values[start : start + len(own) * width]
+            whole[own, own[-1] + 1 :] = fan.reshape(len(own), width)
+            start += fan.size
+        return PairCounts(levels, _mirrored(whole, places))
 
     @cached_property
     def starts(self) -> Indices:

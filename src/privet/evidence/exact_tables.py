@@ -18,7 +18,6 @@ import numpy as np
 from privet.arrays import Bools, Indices, Integers
 from privet.errors import EvidenceError
 from privet.evidence.counts import PairCounts
-from privet.evidence.tables import TableEvidence
 from privet.graph.bits import bitsets, members
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.fans import Fans
@@ -42,18 +41,18 @@ class Fan(NamedTuple):
 
 class ExactTables:
     """Tables of column sets. ``source`` counts those that are missing (None: nobody does);
-    ``pairs`` is evidence that knows those of two columns, if it was measured."""
+    ``pairs`` are those of all pairs, if they are known; they are not among the releases."""
 
     def __init__(
         self,
         names: tuple[str, ...],
         cardinalities: tuple[int, ...],
         source: Source | None,
-        pairs: TableEvidence | None = None,
+        pairs: PairCounts | None = None,
     ) -> None:
         self.names, self._index = names, {name: i for i, name in enumerate(names)}
         self.cardinalities = cardinalities
-        self._ask, self._pairs = source, pairs
+        self._ask, self.pairs = source, pairs
         self._known: dict[Members, Integers] = {}  # axes in the order of the columns
         self._releases: list[Release] = []
         self._holders: list[dict[int, Members]] = [{} for _ in names]  # per column: sets with it
@@ -65,7 +64,7 @@ class ExactTables:
         schema: Schema,
         releases: Iterable[Release],
         source: Source | None = None,
-        pairs: TableEvidence | None = None,
+        pairs: PairCounts | None = None,
     ) -> ExactTables:
         levels = tuple(column.cardinality for column in schema.columns)
         counted = ExactTables(schema.names, levels, source, pairs)
@@ -102,12 +101,6 @@ class ExactTables:
         self._count({key: None for key in keys if not self._find(key)})
         places = np.argsort(order, axis=1, kind="stable").tolist()
         return [self._known[key].transpose(at) for key, at in zip(keys, places, strict=True)]
-
-    @cached_property
-    def pairs(self) -> PairCounts | None:
-        """The tables of all pairs, if they were measured."""
-        known = self._pairs is not None and 2 in self._pairs.layers
-        return PairCounts.of(self._pairs) if self._pairs is not None and known else None
 
     def stacks(self, sets: Indices, shapes: Indices) -> Iterator[tuple[Indices, Integers]]:
         """The same in these shapes: tables of one shape as one array, and their places."""

@@ -182,10 +182,12 @@ class MemoryRows:
         answers |= self._packed.small([s for s in sets if s not in plain and s not in answers])
         for columns in plain:
             answers[columns] = self.counts(columns)
+        wanted = [s for s in sets if s not in answers]
+        if not wanted:
+            return answers
         names = self._schema.names
         sizes = np.log2([column.cardinality for column in self._schema.columns])
         where = {name: i for i, name in enumerate(names)}
-        wanted = [s for s in sets if s not in answers]
         places = [[where[name] for name in columns] for columns in wanted]
         for block, covered in plan(places, sizes):
             table = self._count(tuple(names[i] for i in block))
