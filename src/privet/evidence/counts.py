@@ -69,7 +69,7 @@ class PairCounts:
         places = spans(levels)
         first = np.array([own[0] for own in places])
         inner = np.concatenate([own[1:] for own in places])
-        rows, columns = blocks(*np.triu_indices(len(levels), 1), levels - 1)
+        rows, columns = blocks(*np.triu_indices(len(levels), 1), levels - 1, levels - 1)
         whole = np.zeros((len(inner) + len(levels),) * 2)
         whole[inner[rows], inner[columns]] = evidence.layers[2].values
         whole[first[:, None], inner] = evidence.layers[1].values

@@ -15,6 +15,7 @@ from privet.privacy.engines.bitmaps import Bitmaps
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.packed import Packed
 from privet.privacy.engines.streamed import StreamedRows
+from privet.privacy.queries import products
 from privet.privacy.queries.tables import Components
 from privet.schema.column import Column
 from privet.schema.model import Schema
@@ -214,7 +215,9 @@ def test_rows_that_stay_where_they_are_give_the_same_fans() -> None:
         assert np.array_equal(one, other)
 
 
-def test_pairs_that_are_measured_as_fans_are_those_of_single_tables() -> None:
+def test_pairs_that_are_measured_as_fans_are_those_of_single_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A table that may have more than 2^31 rows is measured pair by pair, in larger numbers."""
     columns = tuple(
         Column(name=name, kind="ordinal" if name in "ce" else "categorical", levels=levels)
@@ -227,3 +230,11 @@ def test_pairs_that_are_measured_as_fans_are_those_of_single_tables() -> None:
         query.evaluate(MemoryRows(each, lambda: held, dict), each) for each in (schema, large)
     )
     assert query._fans() and np.array_equal(found, plain)
+    rows = MemoryRows(schema, lambda: held, dict)
+    some = Components((("b", "e"), ("b", "a"), ("b", "d"), ("e", "d"), ("e", "c"), ("e", "b")))
+    for most in (products.MOST_NUMBERS, 1):  # all at once, and one fan at a time
+        monkeypatch.setattr(products, "MOST_NUMBERS", most)
+        assert np.array_equal(query.evaluate(rows, schema), plain)
+        assert np.array_equal(some.evaluate(rows, schema), some.evaluate(rows, large))
+    alone = Components(tuple((name,) for name in schema.names))
+    assert np.array_equal(alone.evaluate(rows, schema), alone.evaluate(rows, large))
