@@ -83,9 +83,9 @@ def test_pairs_without_noise_are_those_that_are_there() -> None:
     for some in pairs_by_shape(evidence):
         assert np.array_equal(measured.tables(some), np.rint(evidence.tables(some)))
     both = [*zip(counted(schema.names, measured), guesses([evidence]), strict=True)]
-    for one, other in both:  # one from rounded tables, the other not
-        assert (one.given, one.column) == (other.given, other.column)
-        assert (one.share, one.least) == pytest.approx((other.share, other.least))
+    for first, second in both:  # one from rounded tables, the other not
+        assert (first.given, first.column) == (second.given, second.column)
+        assert (first.share, first.least) == pytest.approx((second.share, second.least))
     assert {(one.given, one.column) for one, _ in both} == GIVEN_AWAY
 
 

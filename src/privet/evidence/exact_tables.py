@@ -144,6 +144,10 @@ class ExactTables:
         levels = np.array(self.cardinalities)
         return int((levels.sum() ** 2 - (levels**2).sum()) * levels.sum()) <= FEW_TOGETHER
 
+    def has(self, base: Members, others: int) -> bool:
+        """Whether there is such a fan; the columns are given as bits."""
+        return self._fan(base, others) is not None
+
     def _fan(self, base: Members, others: int) -> Fan | None:
         """One that was counted, and perhaps has more columns; they are given as bits."""
         return next((fan for fan in self.held.get(base, ()) if not others & ~fan.held), None)

@@ -276,19 +276,32 @@ class Likelihood(Counted):
         return out
 
     def gains(self, questions: Indices) -> Floats:
-        held = self._held() if questions.shape[1] > 2 else None
+        """From fans of either end, compiled or not: so both ask for the same tables."""
+        rows = self._tables.rows
+        if questions.shape[1] == 2 or rows is None or rows > MOST_EXACT:
+            return super().gains(questions)
+        held = self._held()
         if held is None:
+            self._count(self._lacking(questions.tolist()))
             return super().gains(questions)
         out, asked = np.empty(len(questions)), np.ascontiguousarray(questions, np.int64)
         call = *held, asked.shape[1], asked, out
         missing = compiled.gains.questions(*call)
         if missing:
-            some = questions[missing].tolist()
-            if self._count([(tuple(sorted(base)), 1 << x) for x, *base in some]):
+            if self._count(self._lacking(questions[missing].tolist())):
                 compiled.gains.questions(*call)
             else:
                 out[missing] = super().gains(questions[missing])
         return out
+
+    def _lacking(self, questions: list[list[int]]) -> list[tuple[tuple[int, ...], int]]:
+        """The fans to be counted for questions of which neither end has one."""
+        has, found = self._tables.has, []
+        for x, y, *given in questions:
+            base, other = tuple(sorted((y, *given))), tuple(sorted((x, *given)))
+            if not has(base, 1 << x) and not has(other, 1 << y):
+                found.append((base, 1 << x))
+        return found
 
     def _count(self, fans: list[tuple[tuple[int, ...], int]]) -> bool:
         """Counts fans, if they are so small that each is narrow enough."""
