@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.stats import multivariate_t
 
 from privet.errors import EvidenceError
-from privet.evidence import exact_tables
 from privet.evidence.exact_tables import ExactTables
 from privet.evidence.moments import MomentEvidence
 from privet.evidence.tables import TableEvidence
@@ -533,10 +532,9 @@ def test_recorded_tables_may_name_their_columns_in_any_order() -> None:
     assert (again.tables(indices((3,)))[0] == table.sum(axis=1)).all()
 
 
-def test_fans_hold_tables_and_tables_hold_fans(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fans_hold_tables_and_tables_hold_fans() -> None:
     codes, asked = rows_of(9), list[Tables | Fans]()
     tables, every = counted(codes, asked=asked), np.ones((1, 4), dtype=bool)
-    monkeypatch.setattr(exact_tables, "FEW_TOGETHER", 0)
     whole = tables.fans([(1, 2)], every & [True, False, False, True])[0].counts
     assert [query.sets for query in asked] == [((("b", "c"), ("a", "d")),)]
     again = ExactTables.from_releases(schema_of(), tables.releases())
@@ -554,24 +552,17 @@ def test_fans_hold_tables_and_tables_hold_fans(monkeypatch: pytest.MonkeyPatch) 
     assert made.columns == (0, 3) and (made.counts == whole).all()
 
 
-def test_few_columns_are_counted_at_once_beside_any_two() -> None:
-    """And where most are asked for beside a base, all others are."""
-    codes, asked = rows_of(9), list[Tables | Fans]()
-    tables, every = counted(codes, asked=asked), np.ones((1, 4), dtype=bool)
-    tables.fans([(0, 1)], every & [False, False, False, True])
-    bases = [{*base} for base, _ in asked[0].sets]
-    assert len(asked) == 1 and sorted(map(sorted, bases)) == [*map(sorted, combinations("abcd", 2))]
-    tables.fans(
-        [(2, 3), (0, 2)], np.array([[True, True, False, False], [False, True, False, True]])
-    )
-    assert len(asked) == 1
-    many = counted(codes, asked=asked)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact_tables, "FEW_TOGETHER", 0)
-        many.fans(
-            [(0,), (1, 2)], np.array([[False, True, True, True], [True, False, False, False]])
-        )
-    assert asked[1].sets == ((("a",), ("b", "c", "d")), (("b", "c"), ("a",)))
+def test_where_most_columns_are_asked_for_beside_a_base_all_are_counted() -> None:
+    asked = list[Tables | Fans]()
+    tables = counted(rows_of(9), asked=asked)
+    tables.fans([(0,), (1, 2)], np.array([[False, True, True, True], [True, False, False, False]]))
+    tables.fans([(1,)], np.array([[True, False, True, True]]))
+    assert [query.sets for query in asked] == [
+        ((("a",), ("b", "c", "d")), (("b", "c"), ("a",))),
+        ((("b",), ("a", "c", "d")),),
+    ]
+    tables.fans([(1,), (0,)], np.array([[False, False, True, True], [False, True, False, False]]))
+    assert len(asked) == 2
 
 
 def test_what_was_counted_can_be_saved_and_searched_again(tmp_path: Path) -> None:

@@ -8,8 +8,6 @@ all of their margins.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
-from itertools import combinations
 from math import prod
 from typing import NamedTuple
 
@@ -27,7 +25,6 @@ from privet.schema.model import Schema
 Members = tuple[int, ...]
 Source = Callable[[Tables | Fans], Release]
 FEW_CELLS = 64  # of a base beside which all columns are counted at once
-FEW_TOGETHER = 1 << 15  # cells of all tables of three columns, if these are counted at once
 
 
 class Fan(NamedTuple):
@@ -121,8 +118,7 @@ class ExactTables:
 
     def learn(self, wanted: Sequence[tuple[Members, int]]) -> None:
         """Counts the fans that are missing, of these bases (ascending) and the columns asked for
-        beside each, as bits. All at once; and of few columns with few levels, those beside any two:
-        soon they would be asked for, one after the other."""
+        beside each, as bits; all at once."""
         missing: dict[Members, int] = {}
         for base, xs in wanted:
             if self._fan(base, xs) is None:
@@ -131,18 +127,8 @@ class ExactTables:
             for base, xs in missing.items():
                 self._make(base, xs)
             return
-        every = (1 << len(self.names)) - 1
-        if missing and self.rows is None and self._few:
-            missing |= {
-                base: every & ~_mask(base) for base in combinations(range(len(self.names)), 2)
-            }
         if missing:
             self._count_fans({base: self._beside(base, xs) for base, xs in missing.items()})
-
-    @cached_property
-    def _few(self) -> bool:
-        levels = np.array(self.cardinalities)
-        return int((levels.sum() ** 2 - (levels**2).sum()) * levels.sum()) <= FEW_TOGETHER
 
     def has(self, base: Members, others: int) -> bool:
         """Whether there is such a fan; the columns are given as bits."""
