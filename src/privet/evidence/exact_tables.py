@@ -118,7 +118,7 @@ class ExactTables:
 
     def learn(self, wanted: Sequence[tuple[Members, int]]) -> None:
         """Counts the fans that are missing, of these bases (ascending) and the columns asked for
-        beside each, as bits; all at once."""
+        beside each, as bits; all at once, in an order that is not that of the questions."""
         missing: dict[Members, int] = {}
         for base, xs in wanted:
             if self._fan(base, xs) is None:
@@ -128,7 +128,8 @@ class ExactTables:
                 self._make(base, xs)
             return
         if missing:
-            self._count_fans({base: self._beside(base, xs) for base, xs in missing.items()})
+            fans = sorted(missing.items())
+            self._count_fans({base: self._beside(base, xs) for base, xs in fans})
 
     def has(self, base: Members, others: int) -> bool:
         """Whether there is such a fan; the columns are given as bits."""
