@@ -13,6 +13,7 @@ IN_C = (
     "scores/_gains",
     "search/_climb",
     "search/_refine",
+    "search/_rounds",
 )
 # Pythons without a global lock have no API that serves them all: there, nothing is in C.
 ONE_FOR_ALL = not get_config_var("Py_GIL_DISABLED")

@@ -10,10 +10,12 @@ import pytest
 from numpy.typing import NDArray
 
 from privet.api.discover import measure
-from privet.evidence.copies import Guess, copies, guesses
-from privet.evidence.counts import Counts
+from privet.evidence.copies import Guess, copies, counted, guesses
+from privet.evidence.counts import Counts, PairCounts, pairs_by_shape
 from privet.evidence.tables import TableEvidence
 from privet.methods.options import make_settings
+from privet.privacy.mechanisms import Exact
+from privet.privacy.vault import Vault
 from privet.schema.column import Column
 from privet.schema.model import Schema
 
@@ -61,6 +63,37 @@ def evidence_of(
 
 def found(evidence: TableEvidence) -> set[tuple[str, str]]:
     return {(one.given, one.column) for one in guesses([evidence])}
+
+
+def test_pairs_without_noise_are_those_that_are_there() -> None:
+    """From what was measured, and as they are counted; and they tell the same copies."""
+    table, schema = codes(500), schema_of(LEVELS)
+    evidence, cells = evidence_of(table, LEVELS, None), [*table.values()]
+    vault = Vault({name: [f"l{i}" for i in each] for name, each in table.items()}, schema, None)
+    measured = PairCounts.of(evidence)
+    again = PairCounts.counted(schema, lambda query: vault.release(query, Exact()))
+    assert measured is not None and again is not None
+    assert np.array_equal(measured.matrix, again.matrix)
+    assert np.array_equal(measured.matrix, measured.matrix.T)
+    for x, own in enumerate(cells):
+        for y, other in enumerate(cells):
+            plain = np.zeros([[*LEVELS.values()][i] for i in (x, y)], dtype=int)
+            np.add.at(plain, (own, other), 1)
+            assert np.array_equal(measured.tables(np.array([[x, y]]))[0], plain)
+    for some in pairs_by_shape(evidence):
+        assert np.array_equal(measured.tables(some), np.rint(evidence.tables(some)))
+    both = [*zip(counted(schema.names, measured), guesses([evidence]), strict=True)]
+    for first, second in both:  # one from rounded tables, the other not
+        assert (first.given, first.column) == (second.given, second.column)
+        assert (first.share, first.least) == pytest.approx((second.share, second.least))
+    assert {(one.given, one.column) for one, _ in both} == GIVEN_AWAY
+
+
+def test_one_column_has_no_pairs() -> None:
+    schema = schema_of({"a": 2})
+    vault = Vault({"a": ["l0", "l1"]}, schema, None)
+    assert PairCounts.counted(schema, lambda query: vault.release(query, Exact())) is None
+    assert PairCounts.of(TableEvidence.empty(schema, schema.names)) is None
 
 
 GIVEN_AWAY = {("a", "same"), ("same", "a"), ("a", "coarse"), ("same", "coarse")}

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.methods.basis import HeardRows
 from privet.methods.listener import NOBODY, Listener
 
 
@@ -67,3 +68,16 @@ def test_what_a_graph_implies_replaces_what_was_heard_before() -> None:
         (1, 3): (0,),
         (2, 3): (1,),
     }
+
+
+def test_who_only_counts_hears_each_question_once_and_keeps_none() -> None:
+    """However many columns there are: above so many, a question is no number."""
+    for size in (5, 1 << 20):
+        listener = Listener(only_counts=True)
+        rows = HeardRows(listener, lambda ys, _given, asked: np.zeros(asked.shape))
+        for y, x, given in ((0, 1, 2), (1, 0, 2), (0, 1, 3), (0, 1, 2), (4, 1, 2)):
+            asked = np.zeros((1, size), dtype=bool)
+            asked[0, x] = True
+            rows(np.array([y]), np.array([[given, *[3] * (size > 5) * 2]]), asked)
+        rows.settle()
+        assert listener.count == 3 and not listener.lowest.size

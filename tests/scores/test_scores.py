@@ -331,15 +331,18 @@ def test_what_was_compiled_is_what_arrays_say(name: str, monkeypatch: pytest.Mon
         score = all_scores()[name]
         flags = [~np.isin(np.arange(4), one)[None] for one in asked]
         each = zip(asked, flags, strict=True)
-        return [score.rows(np.array([y]), indices(tuple(s)), flag)[flag] for (y, *s), flag in each]
+        out = [score.rows(np.array([y]), indices(tuple(s)), flag)[flag] for (y, *s), flag in each]
+        some = [indices((x, *one)) for one in asked for x in {*range(4)} - {*one}]
+        return out + [score.gains(questions) for questions in some]
 
     quick = rows()
 
-    def likelihood(*_: object) -> None:
+    def refused(*_: object) -> None:
         raise AssertionError
 
     monkeypatch.setattr(score_tables, "MOST_EXACT", 299)
-    monkeypatch.setattr(compiled.gains, "likelihood", likelihood)
+    monkeypatch.setattr(compiled.gains, "rows", refused)
+    monkeypatch.setattr(compiled.gains, "questions", refused)
     for one, other in zip(quick, rows(), strict=True):
         assert len(one) and one.tolist() == other.tolist()
     monkeypatch.setattr(score_tables, "MOST_EXACT", 300)
@@ -349,22 +352,48 @@ def test_what_was_compiled_is_what_arrays_say(name: str, monkeypatch: pytest.Mon
 
 @pytest.mark.skipif(compiled.gains is None, reason="there was no compiler")
 def test_counts_that_do_not_fit_are_refused() -> None:
-    counts, levels = np.array([[3, 1], [0, 2]]), np.array([2])
-    logs, out = np.arange(7.0), np.empty(1)
-    compiled.gains.likelihood(counts, (1, 2, 1), levels, logs, out)  # of n, and not n log n
-    assert out.tolist() == [0.0]
-    for wrong in (
-        (counts, (1, 2, 2), levels, logs, out),
-        (counts, (0, 2, 1), levels, logs, out),
-        (counts, (1, 2, 1), np.array([3]), logs, out),
-        (counts, (1, 2, 1), np.array([1, 1]), logs, out),
-        (counts, (1, 2, 1), levels[:0], logs, out[:0]),
-        (counts, (1, 2, 1), levels, logs[:6], out),
-        (counts - 1, (1, 2, 1), levels, logs, out),
-        (np.hstack([counts, [[4, 4], [4, 4]]]), (1, 2, 1), np.array([2, 2]), logs, np.empty(2)),
-    ):
+    """Of n, and not n log n: so all gains are the price. Each argument is wrong once."""
+    counts = np.array([[3, 1], [0, 2], [0, 0], [0, 0]])
+    asked, out = np.array([[False, False, True]]), np.zeros((1, 3))
+    fine = {
+        "fans": {(0, 1): [((2,), counts)]},
+        "levels": np.array([2, 2, 2]),
+        "logs": np.arange(7.0),
+        "each": 1.0,
+        "ys": np.array([0]),
+        "given": np.array([1]),
+        "asked": asked,
+        "out": out,
+    }
+    assert compiled.gains.rows(*fine.values()) == []
+    assert out.tolist() == [[0.0, 0.0, -2.0]]
+    question, found = np.array([2, 0, 1]), np.zeros(1)
+    one = [*fine.values()][:4]
+    assert compiled.gains.questions(*one, 3, question, found) == []
+    assert found.tolist() == [-2.0]
+    assert compiled.gains.questions(*one, 3, np.array([0, 2, 1]), found) == []
+    assert compiled.gains.rows(*{**fine, "fans": {}}.values()) == [0]
+    assert compiled.gains.rows(*{**fine, "fans": {(0, 1): []}}.values()) == [0]
+    assert compiled.gains.rows(*{**fine, "asked": ~asked}.values()) == [0]
+    wrong: dict[str, object] = {
+        "fans": {(0, 1): [((2,), counts[:3])]},
+        "levels": np.array([2, 3, 2]),
+        "logs": np.arange(4.0),
+        "ys": np.array([3]),
+        "given": np.array([-1]),
+        "asked": asked[:, :2].copy(),
+        "out": out[:, :2].copy(),
+    }
+    fans = (((3,), counts), ((), counts), ((2,), counts - 1))
+    more: list[dict[str, object]] = [{"fans": {(0, 1): [each]}} for each in fans]
+    for other in (*[{key: value} for key, value in wrong.items()], *more):
         with pytest.raises(ValueError, match="counts do not fit"):
-            compiled.gains.likelihood(*wrong)
+            compiled.gains.rows(*{**fine, **other}.values())
+    for bad in (np.array([3, 0, 1]), np.array([2, 0, 3]), np.array([2, -1, 1])):
+        with pytest.raises(ValueError, match="counts do not fit"):
+            compiled.gains.questions(*one, 3, bad, found)
+    with pytest.raises(ValueError, match="counts do not fit"):
+        compiled.gains.questions(*one, 2, question, found)
 
 
 @pytest.mark.skipif(compiled.gains is None, reason="there was no compiler")
@@ -506,11 +535,12 @@ def test_recorded_tables_may_name_their_columns_in_any_order() -> None:
 def test_fans_hold_tables_and_tables_hold_fans() -> None:
     codes, asked = rows_of(9), list[Tables | Fans]()
     tables, every = counted(codes, asked=asked), np.ones((1, 4), dtype=bool)
-    whole = tables.fans([(1, 2)], every & [True, False, False, True])[0]
+    whole = tables.fans([(1, 2)], every & [True, False, False, True])[0].counts
     assert [query.sets for query in asked] == [((("b", "c"), ("a", "d")),)]
     again = ExactTables.from_releases(schema_of(), tables.releases())
     part = again.fans([(1, 2)], every & [False, False, False, True])[0]
-    assert (part == whole[:, 2:]).all()
+    assert (again.picked(part, (3,)) == whole[:, 2:]).all()
+    assert (again.picked(part, (3, 0)) == whole[:, [2, 3, 4, 5, 0, 1]]).all()
     plain = counted(codes)
     for sets in ((1, 2, 3), (0, 2, 1), (2, 1), (3, 2), (0,)):
         (one,), (other,) = again.tables(indices(sets)), plain.tables(indices(sets))
@@ -518,7 +548,21 @@ def test_fans_hold_tables_and_tables_hold_fans() -> None:
     with pytest.raises(EvidenceError, match="table of a, b, c, d was never counted"):
         again.fans([(0, 1, 2)], every & [False, False, False, True])
     held = ExactTables.from_releases(schema_of(), plain.releases())
-    assert (held.fans([(1, 2)], every & [True, False, False, True])[0] == whole).all()
+    made = held.fans([(1, 2)], every & [True, False, False, True])[0]
+    assert made.columns == (0, 3) and (made.counts == whole).all()
+
+
+def test_where_most_columns_are_asked_for_beside_a_base_all_are_counted() -> None:
+    asked = list[Tables | Fans]()
+    tables = counted(rows_of(9), asked=asked)
+    tables.fans([(0,), (1, 2)], np.array([[False, True, True, True], [True, False, False, False]]))
+    tables.fans([(1,)], np.array([[True, False, True, True]]))
+    assert [query.sets for query in asked] == [
+        ((("a",), ("b", "c", "d")), (("b", "c"), ("a",))),
+        ((("b",), ("a", "c", "d")),),
+    ]
+    tables.fans([(1,), (0,)], np.array([[False, False, True, True], [False, True, False, False]]))
+    assert len(asked) == 2
 
 
 def test_what_was_counted_can_be_saved_and_searched_again(tmp_path: Path) -> None:

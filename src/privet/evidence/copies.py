@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privet.arrays import Floats, Indices
-from privet.evidence.counts import Counts, pairs_by_shape
+from privet.evidence.counts import Counts, PairCounts, pairs_by_shape
 from privet.evidence.moments import MomentEvidence
 from privet.evidence.tables import TableEvidence
 
@@ -54,18 +54,28 @@ def correlated(sites: Sequence[MomentEvidence]) -> tuple[Guess, ...]:
     )
 
 
+def counted(names: tuple[str, ...], pairs: PairCounts) -> tuple[Guess, ...]:
+    """All columns that are nearly a function of another one, where there is no noise."""
+    starts, own = pairs.starts, np.diag(pairs.matrix)
+    rows = float(own[: pairs.levels[0]].sum())
+    best = np.maximum.reduceat(pairs.matrix, starts, axis=1)
+    errors = rows - np.add.reduceat(best, starts, axis=0)  # [given, column]
+    misses = rows - np.maximum.reduceat(own, starts)
+    share, least = _of_misses(errors, misses, rows, pairs.levels[:, None])
+    both = (share >= NEARLY) & (least >= LEAST) & ~np.eye(len(names), dtype=bool)
+    return tuple(
+        Guess(given=names[x], column=names[y], share=float(share[x, y]), least=float(least[x, y]))
+        for x, y in np.argwhere(both).tolist()
+    )
+
+
 def guesses(sites: Sequence[TableEvidence]) -> tuple[Guess, ...]:
-    """All columns that are nearly a function of another one."""
+    """The same where there may be noise."""
     if 2 not in sites[0].layers:
         return ()
-    pairs = pairs_by_shape(sites[0])
-    return guessed(sites[0].names, ((some, Counts.of(sites, some)) for some in pairs))
-
-
-def guessed(names: tuple[str, ...], counted: Iterable[tuple[Indices, Counts]]) -> tuple[Guess, ...]:
-    """The same from the tables of pairs, those of one shape at a time."""
-    found = []
-    for pairs, counts in counted:
+    names, found = sites[0].names, []
+    for pairs in pairs_by_shape(sites[0]):
+        counts = Counts.of(sites, pairs)
         for given, column in ((0, 1), (1, 0)):
             share, least = _shares(counts, axis=column + 1)
             for at in np.flatnonzero((share >= NEARLY) & (least >= LEAST)):
@@ -107,10 +117,16 @@ def _shares(counts: Counts, axis: int) -> tuple[Floats, Floats]:
     if counts.laws:
         each = counts.deviations(1 - wrong) / np.sqrt(levels)  # noise of one guessed cell
         doubt = SURELY * counts.deviations(wrong) + _flattered(tables, each[:, None], axis)
+    return _of_misses(errors, misses, rows, doubt + levels)
+
+
+def _of_misses(
+    errors: Floats, misses: Floats, rows: Floats | float, unlucky: Floats | Indices
+) -> tuple[Floats, Floats]:
     enough = misses > np.maximum(FEWEST * rows, 1.0)
     safe = np.where(enough, misses, 1.0)
     share = np.where(enough, 1 - errors / safe, 0.0)
-    return share, np.where(enough, 1 - (errors + doubt + levels) / safe, 0.0)
+    return share, np.where(enough, 1 - (errors + unlucky) / safe, 0.0)
 
 
 def _flattered(tables: Floats, noise: Floats, axis: int) -> Floats:

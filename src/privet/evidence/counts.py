@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from privet.arrays import Floats, Indices
+from privet.arrays import Floats, Indices, Integers
 from privet.evidence.tables import TableEvidence
+from privet.privacy.queries.base import Release
+from privet.privacy.queries.fans import Fans
+from privet.privacy.queries.products import blocks, spans
+from privet.schema.model import Schema
 
 # Numbers in one block of work, so that memory stays bounded.
 BLOCK_NUMBERS = 1_000_000
@@ -45,6 +50,72 @@ class Counts:
                 part = seen[(slice(None), *inside)]
                 total += variance * (part.reshape(len(part), -1) ** 2).sum(axis=1)
         return np.asarray(np.sqrt(total))
+
+
+@dataclass(frozen=True)
+class PairCounts:
+    """The tables of all pairs, without noise: all levels of all columns under and beside each
+    other. Those of one column have its counts on their diagonal."""
+
+    levels: Indices
+    matrix: Integers
+
+    @staticmethod
+    def of(evidence: TableEvidence) -> PairCounts | None:
+        """From exact components of all columns and all pairs; None if there are none."""
+        if 2 not in evidence.layers:
+            return None
+        levels = np.array(evidence.cardinalities, dtype=np.intp)
+        places = spans(levels)
+        first = np.array([own[0] for own in places])
+        inner = np.concatenate([own[1:] for own in places])
+        rows, columns = blocks(*np.triu_indices(len(levels), 1), levels - 1, levels - 1)
+        whole = np.zeros((len(inner) + len(levels),) * 2)
+        whole[inner[rows], inner[columns]] = evidence.layers[2].values
+        whole[first[:, None], inner] = evidence.layers[1].values
+        whole[inner[:, None], first] = evidence.layers[1].values[:, None]
+        whole[first[:, None], first] = evidence.rows
+        for own, design in zip(places, evidence.all_designs, strict=True):
+            whole[:, own] = whole[:, own] @ design[: len(own), : len(own)].T
+        for own, design in zip(places, evidence.all_designs, strict=True):
+            whole[own] = design[: len(own), : len(own)] @ whole[own]
+        return PairCounts(levels, _mirrored(np.rint(whole).astype(np.int64), places))
+
+    @staticmethod
+    def counted(schema: Schema, count: Callable[[Fans], Release]) -> PairCounts | None:
+        """The same, as somebody counts them."""
+        names, levels = schema.names, np.array([*schema.cardinalities.values()], dtype=np.intp)
+        if len(names) < 2:
+            return None
+        fans = tuple(((name,), names[i + 1 :]) for i, name in enumerate(names[:-1]))
+        values, places = count(Fans(fans)).values, spans(levels)
+        whole, start = np.zeros((levels.sum(),) * 2, dtype=np.int64), 0
+        for own in places[:-1]:
+            width = len(whole) - int(own[-1]) - 1
+            fan = values[start : start + len(own) * width]
+            whole[own, own[-1] + 1 :] = fan.reshape(len(own), width)
+            start += fan.size
+        return PairCounts(levels, _mirrored(whole, places))
+
+    @cached_property
+    def starts(self) -> Indices:
+        """Where each column begins."""
+        return np.asarray(np.cumsum(self.levels) - self.levels)
+
+    def tables(self, pairs: Indices) -> Integers:
+        """Of pairs of one shape."""
+        (x, y), (rows, columns) = self.starts[pairs].T, self.levels[pairs[0]]
+        down, across = x[:, None, None] + np.arange(rows)[:, None], y[:, None, None]
+        return np.asarray(self.matrix[down, across + np.arange(columns)])
+
+
+def _mirrored(upper: Integers, places: list[Indices]) -> Integers:
+    """With the tables of each pair the other way round, and columns on the diagonal."""
+    last = upper[:, places[-1]].sum(axis=1)
+    own = np.append(last[: places[-1][0]], upper[places[0]][:, places[-1]].sum(axis=0))
+    for each in places:
+        upper[each[0] :, each] = 0
+    return np.asarray(upper + upper.T + np.diag(own))
 
 
 def pairs_by_shape(evidence: TableEvidence) -> Iterator[Indices]:

@@ -8,15 +8,15 @@ all of their margins.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
 from privet.arrays import Bools, Indices, Integers
 from privet.errors import EvidenceError
-from privet.evidence.counts import pairs_by_shape
-from privet.evidence.tables import TableEvidence
+from privet.evidence.counts import PairCounts
+from privet.graph.bits import bitsets, members
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.fans import Fans
 from privet.privacy.queries.tables import Tables
@@ -24,33 +24,44 @@ from privet.schema.model import Schema
 
 Members = tuple[int, ...]
 Source = Callable[[Tables | Fans], Release]
+FEW_CELLS = 64  # of a base beside which all columns are counted at once
+
+
+class Fan(NamedTuple):
+    """How many rows have each cell of the table of a base, and each level of some other columns,
+    one after the other; ``held`` are these as bits."""
+
+    columns: Members
+    counts: Integers
+    held: int
 
 
 class ExactTables:
     """Tables of column sets. ``source`` counts those that are missing (None: nobody does);
-    ``pairs`` is evidence that knows those of two columns, if it was measured."""
+    ``pairs`` are those of all pairs, if they are known; they are not among the releases."""
 
     def __init__(
         self,
         names: tuple[str, ...],
         cardinalities: tuple[int, ...],
         source: Source | None,
-        pairs: TableEvidence | None = None,
+        pairs: PairCounts | None = None,
     ) -> None:
         self.names, self._index = names, {name: i for i, name in enumerate(names)}
         self.cardinalities = cardinalities
-        self._ask, self._pairs = source, pairs
+        self._ask, self.pairs = source, pairs
         self._known: dict[Members, Integers] = {}  # axes in the order of the columns
         self._releases: list[Release] = []
         self._holders: list[dict[int, Members]] = [{} for _ in names]  # per column: sets with it
-        self._fans: dict[Members, list[tuple[Members, Integers]]] = {}  # bases ascend
+        self.held: dict[Members, list[Fan]] = {}  # fans by their base, which ascends
+        self.rows: int | None = None  # of all tables, once a fan was counted
 
     @staticmethod
     def from_releases(
         schema: Schema,
         releases: Iterable[Release],
         source: Source | None = None,
-        pairs: TableEvidence | None = None,
+        pairs: PairCounts | None = None,
     ) -> ExactTables:
         levels = tuple(column.cardinality for column in schema.columns)
         counted = ExactTables(schema.names, levels, source, pairs)
@@ -88,65 +99,76 @@ class ExactTables:
         places = np.argsort(order, axis=1, kind="stable").tolist()
         return [self._known[key].transpose(at) for key, at in zip(keys, places, strict=True)]
 
-    @cached_property
-    def pairs(self) -> list[tuple[Indices, Integers]]:
-        """All pairs, if they were measured, and their tables, those of one shape together."""
-        if self._pairs is None or 2 not in self._pairs.layers:
-            return []
-        return [(some, self._of_pairs(some)) for some in pairs_by_shape(self._pairs)]
-
-    def _of_pairs(self, some: Indices) -> Integers:
-        assert self._pairs is not None
-        return np.rint(self._pairs.tables(some)).astype(np.int64)
-
     def stacks(self, sets: Indices, shapes: Indices) -> Iterator[tuple[Indices, Integers]]:
         """The same in these shapes: tables of one shape as one array, and their places."""
-        pairs = self._pairs
-        if pairs is not None and sets.shape[1] == 2 and pairs.measured(sets).all():
-            for same in alike(pairs.kind[sets]):
-                yield same, self._of_pairs(sets[same]).reshape(-1, *shapes[same[0]])
+        if self.pairs is not None and sets.shape[1] == 2:
+            for same in alike(self.pairs.levels[sets]):
+                yield same, self.pairs.tables(sets[same]).reshape(-1, *shapes[same[0]])
             return
         counted = self.tables(sets)
         for same in alike(shapes):
             yield same, np.array([counted[i].reshape(shapes[same[0]]) for i in same.tolist()])
 
-    def fans(self, bases: Sequence[Members], asked: Bools) -> list[Integers]:
-        """For each base (ascending) and the columns asked for beside it: how many rows have each
-        cell of the table of the base, and each level of these columns, one after the other."""
-        wanted = [
-            (base, tuple(np.flatnonzero(row).tolist()))
-            for base, row in zip(bases, asked, strict=True)
-        ]
-        missing = {fan: None for fan in wanted if self._fan(*fan) is None}
-        if missing and self._ask is not None:
-            named = ((self._named(base), self._named(others)) for base, others in missing)
-            self._record(self._ask(Fans(tuple(named))))
-        found = (self._fan(*fan) for fan in wanted)
-        return [
-            self._made(*fan) if table is None else table
-            for fan, table in zip(wanted, found, strict=True)
-        ]
+    def fans(self, bases: Sequence[Members], asked: Bools) -> list[Fan]:
+        """For each base (ascending) a fan that has the columns asked for beside it."""
+        wanted = [*zip(bases, bitsets(asked), strict=True)]
+        self.learn(wanted)
+        found = [self._fan(*fan) for fan in wanted]
+        return [fan for fan in found if fan is not None]
 
-    def _fan(self, base: Members, others: Members) -> Integers | None:
-        """As it was counted, or some columns of it."""
-        for columns, table in self._fans.get(base, ()):
-            if columns == others:
-                return table
-            if set(columns).issuperset(others):
-                return table[:, self._places(columns, others)]
-        return None
+    def learn(self, wanted: Sequence[tuple[Members, int]]) -> None:
+        """Counts the fans that are missing, of these bases (ascending) and the columns asked for
+        beside each, as bits; all at once, in an order that is not that of the questions."""
+        missing: dict[Members, int] = {}
+        for base, xs in wanted:
+            if self._fan(base, xs) is None:
+                missing[base] = missing.get(base, 0) | xs
+        if self._ask is None:
+            for base, xs in missing.items():
+                self._make(base, xs)
+            return
+        if missing:
+            fans = sorted(missing.items())
+            self._count_fans({base: self._beside(base, xs) for base, xs in fans})
 
-    def _places(self, columns: Members, others: Members) -> Indices:
-        """Where the levels of some of these columns are, one column after the other."""
+    def has(self, base: Members, others: int) -> bool:
+        """Whether there is such a fan; the columns are given as bits."""
+        return self._fan(base, others) is not None
+
+    def _fan(self, base: Members, others: int) -> Fan | None:
+        """One that was counted, and perhaps has more columns; they are given as bits."""
+        return next((fan for fan in self.held.get(base, ()) if not others & ~fan.held), None)
+
+    def _beside(self, base: Members, others: int) -> Members:
+        """The columns to be counted: all, where most are asked for and tables are small, since a
+        search asks for the others sooner or later."""
+        most = 2 * others.bit_count() > len(self.names)
+        if most and prod([self.cardinalities[i] for i in base]) <= FEW_CELLS:
+            return tuple([i for i in range(len(self.names)) if i not in base])
+        return tuple(members(others))
+
+    def _count_fans(self, wanted: dict[Members, Members]) -> None:
+        assert self._ask is not None
+        named = ((self._named(base), self._named(others)) for base, others in wanted.items())
+        release = self._ask(Fans(tuple(named)))
+        self._releases.append(release)
+        self._spread(release.values, wanted.items())
+
+    def picked(self, fan: Fan, others: Members) -> Integers:
+        """Of some columns of a fan, one after the other."""
+        if others == fan.columns:
+            return fan.counts
         levels, rank = np.array(self.cardinalities), np.full(len(self.names), len(others))
         rank[list(others)] = np.arange(len(others))
-        owners = np.repeat(columns, levels[list(columns)])
-        return np.argsort(rank[owners], kind="stable")[: levels[list(others)].sum()]
+        owners = np.repeat(fan.columns, levels[list(fan.columns)])
+        return fan.counts[:, np.argsort(rank[owners], kind="stable")[: levels[list(others)].sum()]]
 
-    def _made(self, base: Members, others: Members) -> Integers:
+    def _make(self, base: Members, others: int) -> None:
         """A fan from tables, which must be known."""
-        sets = np.array([(*base, i) for i in others], dtype=np.intp)
-        return np.concatenate([t.reshape(-1, t.shape[-1]) for t in self.tables(sets)], axis=1)
+        columns = tuple(members(others))
+        sets = np.array([(*base, i) for i in columns], dtype=np.intp)
+        tables = [t.reshape(-1, t.shape[-1]) for t in self.tables(sets)]
+        self._keep(base, columns, np.ascontiguousarray(np.concatenate(tables, axis=1)))
 
     def _find(self, key: Members) -> bool:
         """Whether the table is known, or is now, as the margin of a known one."""
@@ -170,17 +192,16 @@ class ExactTables:
         """The same of tables in fans, of which that one is known now. Mostly the base is all
         columns but one."""
         likely = (key[:i] + key[i + 1 :] for i in range(len(key)))
-        for base in (*likely, *self._fans):
+        for base in (*likely, *self.held):
             outside = [i for i in key if i not in base]
-            for columns, fan in self._fans.get(base, ()) if len(outside) < 2 else ():
-                x = outside[0] if outside else columns[0]
-                if x in columns:
-                    members = (*base, x)
-                    start = sum(self.cardinalities[i] for i in columns[: columns.index(x)])
-                    table = fan[:, start : start + self.cardinalities[x]]
-                    table = table.reshape([self.cardinalities[i] for i in members])
-                    whole = tuple(sorted(members))
-                    self._known[whole] = table.transpose(np.argsort(members))
+            for fan in self.held.get(base, ()) if len(outside) < 2 else ():
+                x = outside[0] if outside else fan.columns[0]
+                if fan.held >> x & 1:
+                    inside = (*base, x)
+                    table = self.picked(fan, (x,))
+                    table = table.reshape([self.cardinalities[i] for i in inside])
+                    whole = tuple(sorted(inside))
+                    self._known[whole] = table.transpose(np.argsort(inside))
                     return whole
         return None
 
@@ -197,22 +218,19 @@ class ExactTables:
         self._record(self._ask(wanted))
 
     def _named(self, key: Members) -> tuple[str, ...]:
-        return tuple(self.names[i] for i in key)
+        return tuple([self.names[i] for i in key])
 
     def _record(self, release: Release) -> None:
         self._releases.append(release)
         index, start = self._index, 0
         if isinstance(release.query, Fans):
-            for base, others in release.query.sets:
-                given, columns = (tuple(index[name] for name in each) for each in (base, others))
-                cells = prod(self.cardinalities[i] for i in given)
-                width = sum(self.cardinalities[i] for i in columns)
-                fan = release.values[start : start + cells * width].reshape(cells, width)
-                start += fan.size
-                self._fans.setdefault(given, []).append((columns, fan))
+            places = [
+                [tuple(index[name] for name in each) for each in fan] for fan in release.query.sets
+            ]
+            self._spread(release.values, ((base, others) for base, others in places))
             return
-        for members in release.asked(Tables).sets:
-            given = tuple(index[name] for name in members)
+        for named in release.asked(Tables).sets:
+            given = tuple(index[name] for name in named)
             shape = [self.cardinalities[i] for i in given]
             table = release.values[start : start + prod(shape)].reshape(shape)
             start += table.size
@@ -220,6 +238,20 @@ class ExactTables:
             self._known[key] = table.transpose(np.argsort(given))
             for i in key:
                 self._holders[i][_mask(key)] = key
+
+    def _spread(self, values: Integers, fans: Iterable[tuple[Members, Members]]) -> None:
+        """Keeps fans that were counted together."""
+        levels, start = self.cardinalities, 0
+        for base, columns in fans:
+            cells, width = prod([levels[i] for i in base]), sum([levels[i] for i in columns])
+            counts = values[start : start + cells * width].reshape(cells, width)
+            start += cells * width
+            self._keep(base, columns, counts)
+
+    def _keep(self, base: Members, columns: Members, counts: Integers) -> None:
+        if self.rows is None:
+            self.rows = int(counts[:, : self.cardinalities[columns[0]]].sum())
+        self.held.setdefault(base, []).append(Fan(columns, counts, _mask(columns)))
 
 
 def alike(rows: Indices) -> Iterator[Indices]:

@@ -227,9 +227,10 @@ def _voices(
         )
 
 
-def on_scores(judge: Judge, score: Families) -> Basis:
-    """Evidence that scores families by itself, and a judge for searches that test."""
-    listener = Listener()
+def on_scores(judge: Judge, score: Families, only_counts: bool = False) -> Basis:
+    """Evidence that scores families by itself, and a judge for searches that test. ``only_counts``:
+    there are no replicas and no sizes of effects, so that nobody asks which answer was lowest."""
+    listener = Listener(only_counts)
     gains = listener.by(score.gains)
     return Basis(
         judge=_Voices(judge.strengths, listener.by(judge.margins)),
@@ -263,14 +264,21 @@ class HeardRows:
             ys, given, asked, answers = map(np.concatenate, zip(*parts, strict=True))
             at, xs = np.nonzero(asked)
             if len(at):
-                ends = np.sort(np.column_stack((xs, ys[at])), axis=1)
-                questions = np.column_stack((ends, given[at]))
-                order = np.lexsort(questions.T)
-                other = np.diff(questions[order], axis=0).any(axis=1)
-                first = order[np.append(True, other)]
+                ends = np.minimum(xs, ys[at]), np.maximum(xs, ys[at])
+                questions = np.column_stack((*ends, given[at]))
+                first = _first(questions, asked.shape[1])
                 known = partial(_given, answers[at, xs][first])
                 self._listener.by(known)(questions[first])
         self._waiting, self._cells = {}, 0
+
+
+def _first(questions: Indices, size: int) -> Indices:
+    """The places of questions that are not the same as an earlier one."""
+    if size ** questions.shape[1] < 1 << 63:  # each is a number
+        powers = size ** np.arange(questions.shape[1], dtype=np.int64)
+        return np.asarray(np.unique(questions @ powers, return_index=True)[1])
+    order = np.lexsort(questions.T)
+    return np.asarray(order[np.append(True, np.diff(questions[order], axis=0).any(axis=1))])
 
 
 def _given(answers: Floats, _questions: Indices) -> Floats:

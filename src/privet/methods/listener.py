@@ -21,11 +21,12 @@ class Listener:
     was given; ``joined`` are the pairs that the search joined in the end, ``separators`` what
     separated others, and ``notes`` what it has to say.
 
-    ``lowest[x, y]`` is nan where nothing was asked, and ``given[x, y]`` ends with ``NOBODY``.
+    ``lowest[x, y]`` is nan where nothing was asked, and ``given[x, y]`` ends with ``NOBODY``. Where
+    nobody wants to know these, ``only_counts``.
     """
 
-    def __init__(self) -> None:
-        self.count = 0
+    def __init__(self, only_counts: bool = False) -> None:
+        self.count, self._only_counts = 0, only_counts
         self.notes: tuple[str, ...] = ()
         self.joined: Bools | None = None
         self.separators: Separators = {}
@@ -39,7 +40,8 @@ class Listener:
             answers = answer(questions)
             if len(questions):
                 self.count += len(questions)
-                self._remember(questions, answers)
+                if not self._only_counts:
+                    self._remember(questions, answers)
             return answers
 
         return listening
@@ -52,10 +54,10 @@ class Listener:
         before = lowest[pair]
         np.fmin.at(lowest, pair, answers)
         better = np.flatnonzero((answers == lowest[pair]) & ~(before <= answers))
-        pair, first = np.unique(pair[better], return_index=True)
+        better = better[::-1]  # of several answers to a pair, the first comes last and stays
         known = self.given.reshape(len(lowest), -1)
-        known[pair] = NOBODY
-        known[pair, : given.shape[1]] = given[better[first]]
+        known[pair[better], given.shape[1] :] = NOBODY
+        known[pair[better], : given.shape[1]] = given[better]
 
     def settle(self, dag: Bools, margins: Floats) -> None:
         """What a graph implies was asked in the end, of each pair x < y given the parents of both:

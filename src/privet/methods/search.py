@@ -118,7 +118,9 @@ def run(search: Search, basis: Basis, schema: Schema, settings: Settings) -> Fin
         again = _repeated(search, basis.replicas(count, first), schema, settings, others)
     graph = marked(with_confidence(graph, again, doubts(basis, graph)), known)
     graph = claimed(graph, settings.min_arrow, settings.min_confidence)
-    graph = hang(replace(graph, undecided=why.undecided), basis.copies, known)
+    if why.undecided:
+        graph = replace(graph, undecided=why.undecided)
+    graph = hang(graph, basis.copies, known)
     return Finding(graph=graph, tests=tests, notes=notes, absences=why, order=settings.order)
 
 

@@ -88,7 +88,7 @@ class Vault:
         elif isinstance(mechanism, Laplace):
             bound = query.l1(self.schema)
         mechanism.scale(bound)  # which refuses noise that does not fit 64 bits
-        self._charge(mechanism, str(query))
+        self._charge(mechanism, query)
         return self._blurred(query, mechanism, bound)
 
     def share(
@@ -194,7 +194,7 @@ class Vault:
         self._run, self._keep, self._rows = run, keep, None
 
     def _charge(
-        self, mechanism: Gaussian | Laplace | Select | AboveThreshold | Exact, what: str
+        self, mechanism: Gaussian | Laplace | Select | AboveThreshold | Exact, what: Query | str
     ) -> None:
         """Pays, or refuses. Nothing has been read for this question before."""
         if self._run is None:
@@ -209,7 +209,7 @@ class Vault:
                 f"use noise, or run without privacy"
             )
         else:
-            self._run.spend(mechanism.cost(self._run.currency), what=what)
+            self._run.spend(mechanism.cost(self._run.currency), what=str(what))
 
     def _charge_test(
         self, test: Laplace, mechanism: Gaussian | Laplace, what: str, delta: Fraction

@@ -242,6 +242,11 @@ class Schema:
         return tuple(column.name for column in self.columns)
 
     @cached_property
+    def cardinalities(self) -> dict[str, int]:
+        """The number of levels of each column."""
+        return {column.name: column.cardinality for column in self.columns}
+
+    @cached_property
     def _by_name(self) -> dict[str, Column]:
         return {column.name: column for column in self.columns}
 

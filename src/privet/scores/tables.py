@@ -29,6 +29,7 @@ from scipy.special import gammaln, xlogy
 
 from privet.arrays import Bools, Floats, Indices, Integers
 from privet.evidence.exact_tables import ExactTables
+from privet.graph.bits import bitsets
 from privet.scores import compiled
 from privet.scores.families import Families
 
@@ -39,6 +40,7 @@ from privet.scores.families import Families
 MOST_CELLS = 10**5
 # Cells, with all columns beside them, that are worked out at a time.
 MOST_TOGETHER = 1 << 21
+FEW_TOGETHER = 1 << 16  # so few that each is narrow enough, and all are worked out at once
 # The prior of BDeu weighs as much as so many rows.
 SAMPLE_SIZE = 10.0
 # Sums of multiples of 1/GRID are exact where n log n is below 2^53 / GRID: for MOST_EXACT rows.
@@ -79,20 +81,24 @@ def _likelihood(tables: ExactTables, price: Callable[[float], float]) -> Familie
 class Logs:
     """N log N, which is looked up where N is small."""
 
-    def __init__(self) -> None:
-        self._known: Floats = np.zeros(1)
-
     def __call__(self, counts: Integers, _cells: Floats | float) -> Floats:
         largest = int(counts.max())
         if largest > LARGEST_KNOWN:
             return _on_grid(xlogy(counts, counts))
         return self.up_to(largest)[counts]
 
-    def up_to(self, largest: int) -> Floats:
-        if largest >= len(self._known):
-            numbers = np.arange(2 * largest + 1)
-            self._known = _on_grid(xlogy(numbers, numbers))
-        return self._known
+    @staticmethod
+    def up_to(largest: int) -> Floats:
+        return _n_log_n(largest.bit_length())
+
+
+@lru_cache(maxsize=8)
+def _n_log_n(bits: int) -> Floats:
+    """Of all numbers with so many bits; the same for all tables, so that it is worked out once."""
+    numbers = np.arange(1 << bits)
+    known = _on_grid(xlogy(numbers, numbers))
+    known.setflags(write=False)
+    return known
 
 
 def bdeu(tables: ExactTables, sample_size: float = SAMPLE_SIZE) -> Families:
@@ -154,7 +160,8 @@ class Counted(Families):
     def rows(self, ys: Indices, given: Indices, asked: Bools) -> Floats:
         if not given.shape[1]:
             return super().rows(ys, given, asked)
-        bases = np.sort(np.column_stack((ys, given)), axis=1)
+        bases = np.column_stack((ys, given))
+        bases.sort(axis=1)
         cells = _product(self._levels[bases])
         fits = asked & (cells[:, None] * self._levels <= MOST_CELLS)
         out = np.where(asked & ~fits, -np.inf, 0.0)
@@ -179,19 +186,24 @@ class Counted(Families):
     @cached_property
     def _of_pairs(self) -> Floats | None:
         """What every column adds to every other one, with nothing given, if that is at hand."""
-        if not self._tables.pairs:
+        pairs = self._tables.pairs
+        if pairs is None:
             return None
-        out = np.zeros((len(self._levels), len(self._levels)))
-        for some, tables in self._tables.pairs:
-            x, y = some.T
-            out[x, y] = out[y, x] = self._gained(tables[..., None])
-        return out
+        levels, one = pairs.levels, np.ones(1, dtype=np.intp)
+        own = np.diag(pairs.matrix)[:, None]
+        rows = own[: levels[0]].sum(axis=0, keepdims=True)
+        total = float(rows[0, 0])
+        whole = self._sums(pairs.matrix, levels, levels, total)
+        alone = self._sums(own, levels, one, total)
+        return whole + self._sums(rows, one, one, total) - (alone + alone.T)
 
     def _beside(self, ys: Indices, bases: Indices, fits: Bools) -> Floats:
         """What columns that fit add to y, which is in the base. All levels of all columns lie side
         by side, and under each other the cells of all bases, in which y runs fastest: so one sum
         serves whatever the shapes. What no column was asked for is empty, and adds nothing."""
-        fans, every = self._tables.fans([*map(tuple, bases.tolist())], fits), fits.shape[1]
+        every = fits.shape[1]
+        found = zip(self._tables.fans([*map(tuple, bases.tolist())], fits), fits, strict=True)
+        fans = [self._tables.picked(fan, (*np.flatnonzero(own).tolist(),)) for fan, own in found]
         columns = np.flatnonzero(fits.any(axis=0))
         fits, levels = fits[:, columns], self._levels[columns]
         owners = np.repeat(np.arange(len(columns)), levels)
@@ -234,22 +246,81 @@ class Likelihood(Counted):
     def __init__(self, tables: ExactTables, logs: Logs, constant: Constant) -> None:
         super().__init__(tables, logs, constant)
         self._logs = logs
+        self._at_hand: tuple[Any, ...] | None = None
+
+    def _held(self) -> tuple[Any, ...] | None:
+        """What is known, for compiled scores; None if there are none, or sums are not exact, so
+        that their order matters."""
+        rows = self._tables.rows
+        if self._at_hand is None and compiled.gains and rows is not None and rows <= MOST_EXACT:
+            each = float(self._constant(rows, 1.0)) - float(self._constant(rows, 2.0))
+            levels = self._levels.astype(np.int64)
+            self._at_hand = self._tables.held, levels, self._logs.up_to(rows), each
+        return self._at_hand
+
+    def rows(self, ys: Indices, given: Indices, asked: Bools) -> Floats:
+        held = self._held() if given.shape[1] else None
+        if held is None:
+            return super().rows(ys, given, asked)
+        out = np.zeros(asked.shape)
+        sets = np.ascontiguousarray(ys, np.int64), np.ascontiguousarray(given, np.int64)
+        call = *held, *sets, np.ascontiguousarray(asked), out
+        missing = compiled.gains.rows(*call)
+        if missing:
+            rows = zip(ys[missing].tolist(), given[missing].tolist(), strict=True)
+            bases = [tuple(sorted((y, *others))) for y, others in rows]
+            if self._count([*zip(bases, bitsets(asked[missing]), strict=True)]):
+                compiled.gains.rows(*call)
+            else:
+                out[missing] = super().rows(ys[missing], given[missing], asked[missing])
+        return out
+
+    def gains(self, questions: Indices) -> Floats:
+        """From fans of either end, compiled or not: so both ask for the same tables."""
+        rows = self._tables.rows
+        if questions.shape[1] == 2 or rows is None or rows > MOST_EXACT:
+            return super().gains(questions)
+        held = self._held()
+        if held is None:
+            self._count(self._lacking(questions.tolist()))
+            return super().gains(questions)
+        out, asked = np.empty(len(questions)), np.ascontiguousarray(questions, np.int64)
+        call = *held, asked.shape[1], asked, out
+        missing = compiled.gains.questions(*call)
+        if missing:
+            if self._count(self._lacking(questions[missing].tolist())):
+                compiled.gains.questions(*call)
+            else:
+                out[missing] = super().gains(questions[missing])
+        return out
+
+    def _lacking(self, questions: list[list[int]]) -> list[tuple[tuple[int, ...], int]]:
+        """The fans to be counted for questions of which neither end has one."""
+        has, found = self._tables.has, []
+        for x, y, *given in questions:
+            base, other = tuple(sorted((y, *given))), tuple(sorted((x, *given)))
+            if not has(base, 1 << x) and not has(other, 1 << y):
+                found.append((base, 1 << x))
+        return found
+
+    def _count(self, fans: list[tuple[tuple[int, ...], int]]) -> bool:
+        """Counts fans, if they are so small that each is narrow enough."""
+        levels = self._tables.cardinalities
+        cells = sum([prod([levels[i] for i in base]) for base, _ in fans])
+        if cells * len(self._owners) > FEW_TOGETHER:
+            return False
+        self._tables.learn(fans)
+        return True
 
     def _beside(self, ys: Indices, bases: Indices, fits: Bools) -> Floats:
-        fans = self._tables.fans([*map(tuple, bases.tolist())], fits)
-        first = int(self._levels[np.flatnonzero(fits[0])[0]])
-        rows = int(fans[0][:, :first].sum())
-        if compiled.gains is None or rows > MOST_EXACT:  # where sums are not exact, order matters
+        self._tables.fans([*map(tuple, bases.tolist())], fits)
+        held = self._held()
+        if held is None:
             return super()._beside(ys, bases, fits)
-        out, logs = np.zeros(fits.shape), self._logs.up_to(rows)
-        each = float(self._constant(rows, 1.0)) - float(self._constant(rows, 2.0))
-        shapes = zip(self._shapes(bases), _places(bases, ys), strict=True)
-        for fan, (shape, at), asked, own in zip(fans, shapes, fits, out, strict=True):
-            levels = self._levels[asked].astype(np.int64)  # where addresses have 32 bits, too
-            sides = prod(shape[:at]), shape[at], prod(shape[at + 1 :])
-            found = np.empty(len(levels))
-            compiled.gains.likelihood(np.ascontiguousarray(fan), sides, levels, logs, found)
-            own[asked] = found - each * (levels - 1) * (len(fan) - len(fan) // shape[at])
+        out = np.zeros(fits.shape)
+        given = bases[bases != ys[:, None]].astype(np.int64)
+        sets = ys.astype(np.int64), given, np.ascontiguousarray(fits)
+        assert not compiled.gains.rows(*held, *sets, out), "all were counted"
         return out
 
 

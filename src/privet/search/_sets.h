@@ -1,4 +1,4 @@
-/* What ``_climb.c`` works on: sets of columns, each a row of words with a bit for each column, and
+/* What searches over classes work on: sets of columns, each a row of words with a bit for each column, and
    a search on its way. */
 
 #ifndef PRIVET_SETS
@@ -31,7 +31,10 @@ typedef struct {
     const double *metric, *doubt; /* metric of noise; rows, variance and bar of tests; or NULL */
     Word *now, *next, *kept; /* classes; those of TOUCHED may differ between now and next */
     Word *possible, *hands, *stale[KINDS];
+    Word *limits, *turned; /* pairs to be joined unless they shield a triple, or NULL; arrows */
     double *root, *solved; /* of the columns given; what they say about y and x, and both slopes */
+    double of_y; /* what is left of a column's variance beside ``many`` that are given */
+    int many;
     int *given, *heap; /* columns: the one with the best step comes first */
     Options *options[KINDS], deletions;
     Word *looks; /* the ends of an edge, what they were joined to, and their parents */

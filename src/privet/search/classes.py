@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from privet.arrays import Floats
-from privet.graph.bits import bits_of, members
+from privet.graph.bits import bitsets, members
 from privet.search.constraints import Constraints
 from privet.search.hill_climb import Question, closed
 from privet.search.states import State
@@ -57,8 +57,7 @@ class Bounds:
 
     @staticmethod
     def of(constraints: Constraints) -> Bounds:
-        possible = [bits_of(row) for row in constraints.possible]
-        required = [bits_of(row) for row in constraints.required]
+        possible, required = bitsets(constraints.possible), bitsets(constraints.required)
         free = bool((constraints.allowed == constraints.possible).all())
         return Bounds(constraints, possible, required, free)
 

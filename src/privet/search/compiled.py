@@ -1,7 +1,8 @@
 """Searches that were compiled when Privet was installed, if they could be.
 
 ``_climb.c`` does what ``eager.py`` does, dozens of times as fast, for gains that have a formula,
-and ``_refine.c`` what ``refine.py`` does, for tests that have one.
+``_rounds.c`` what ``ges.py`` does in rounds, for gains by the row, and ``_refine.c`` what
+``refine.py`` does, for tests that have one.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ except ImportError:  # there was no compiler
 else:
     search = _climb
 try:
+    from privet.search import _rounds  # type: ignore[attr-defined]
+except ImportError:
+    rounds: Any = None
+else:
+    rounds = _rounds
+try:
     from privet.search import _refine  # type: ignore[attr-defined]
 except ImportError:
     refine: Any = None
@@ -43,6 +50,43 @@ def climbed(state: State, weights: Weights, formula: Formula) -> State | None:
     if not search.climb(parts, *numbers, weights.max_parents):
         return None
     return State(*(bitsets(part.view(bool)) for part in parts[:-1]))
+
+
+def in_rounds(state: State, weights: Weights, limits: list[int] | None) -> State | None:
+    """Where rounds lead, with insertions within ``limits`` if there are any; None if it is left to
+    Python: knowledge has a say, gains come one by one, or a column has very many cliques of
+    neighbours."""
+    known, size = weights.rows, len(state.lines)
+    ask = known.ask
+    if rounds is None or ask is None or not weights.bounds.free:
+        return None
+
+    def rows(ys: bytes, given: bytes, flags: bytes) -> Floats:
+        """What these y gain beside what is given by each of the columns with a flag."""
+        asked = _asked(ys, given, flags, size)
+        return np.ascontiguousarray(ask(*asked), dtype=np.float64)
+
+    def gains(ys: bytes, given: bytes, flags: bytes) -> Floats:
+        """The same, as questions that are remembered."""
+        first, sets, asked = _asked(ys, given, flags, size)
+        out, (at, xs) = np.zeros(asked.shape), np.nonzero(asked)
+        out[at, xs] = known.memory.answers(np.column_stack((first[at], xs, sets[at])))
+        return out
+
+    sets = (*vars(state).values(), weights.bounds.possible)
+    parts = [flags_of(each, size) for each in sets]
+    parts += [known.told] if limits is None else [known.told, flags_of(limits, size)]
+    flags = np.array(parts, dtype=np.uint8)
+    arrays = flags, np.ascontiguousarray(known.pairs)
+    if not rounds.rounds(size, *arrays, rows, gains, limits is not None, weights.max_parents):
+        return None
+    return State(*(bitsets(part.view(bool)) for part in flags[: len(vars(state))]))
+
+
+def _asked(ys: bytes, given: bytes, flags: bytes, size: int) -> tuple[Indices, Indices, Bools]:
+    rows, sets = (np.frombuffer(each, dtype=np.int64).astype(np.intp) for each in (ys, given))
+    wanted = np.frombuffer(flags, dtype=bool).reshape(-1, size)
+    return rows, sets.reshape(len(rows), -1), wanted
 
 
 def refined(

@@ -19,10 +19,10 @@ from functools import partial
 import numpy as np
 
 from privet.arrays import Bools
-from privet.graph.bits import bits_of
+from privet.graph.bits import bitsets
 from privet.graph.meek import cpdag
 from privet.search.classes import Bounds, Delete, Insert, Operator, Turn
-from privet.search.compiled import climbed
+from privet.search.compiled import climbed, in_rounds
 from privet.search.constraints import Constraints
 from privet.search.eager import eagerly
 from privet.search.hill_climb import Remembered, closed
@@ -72,9 +72,9 @@ def ges(
     among = constraints.possible if candidates is None else candidates
     known = Rows(Remembered(gains), rows, among)
     most = size if max_parents is None else max_parents
-    limits = [bits_of(row) for row in among]
+    limits = bitsets(among)
     operators = Insert(None if candidates is None else limits), Delete(), Turn()
-    climb = partial(_eagerly, formula) if eager else _rounds
+    climb = partial(_eagerly, formula) if eager else _in_rounds
     state = climb(State.of(cpdag(first)), Weights(Bounds.of(constraints), known, most), operators)
     found = closed(state.matrix, constraints)
     assert found is not None, "every state has a DAG that honours knowledge"
@@ -103,6 +103,11 @@ def _eagerly(
     if formula is not None and operators[0].candidates is None:
         found = climbed(state, weights, formula)
     return eagerly(state, weights, operators) if found is None else found
+
+
+def _in_rounds(state: State, weights: Weights, operators: tuple[Insert, Delete, Turn]) -> State:
+    found = in_rounds(state, weights, operators[0].candidates)
+    return _rounds(state, weights, operators) if found is None else found
 
 
 def _rounds(state: State, weights: Weights, operators: Sequence[Operator]) -> State:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.arrays import Bools, Floats
+from privet.arrays import Bools, Floats, Indices
 from privet.graph.bits import bits_of, members
 from privet.graph.meek import cpdag, extension, meek, vstructures
 from privet.search.constraints import Constraints
@@ -36,6 +36,15 @@ class Remembered:
     def __init__(self, gains: Gains) -> None:
         self._gains = gains
         self._known: dict[Question, float] = {}
+
+    def answers(self, questions: Indices) -> Floats:
+        """Of rows (x, y, *S) of one width, x < y."""
+        keys = [(x, y, sum([1 << v for v in given])) for x, y, *given in questions.tolist()]
+        fresh = [at for at, key in enumerate(keys) if key not in self._known]
+        if fresh:
+            found = np.maximum(self._gains(questions[fresh]), HOPELESS).tolist()
+            self._known.update(zip([keys[at] for at in fresh], found, strict=True))
+        return np.array([self._known[key] for key in keys])
 
     def learn(self, questions: Iterable[Question]) -> None:
         by_width: dict[int, dict[Question, None]] = {}

@@ -7,11 +7,12 @@ asked question by question, and none twice.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
 
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
-from privet.graph.bits import bits_of, flags_of, members
+from privet.graph.bits import bitsets, flags_of, members
 from privet.search.hill_climb import HOPELESS, Remembered
 from privet.search.protocols import GainRows, Gains
 from privet.search.states import State
@@ -42,11 +43,12 @@ class Rows:
     """Rows that are known, for each y by P: the x of which each tells, and their gains."""
 
     def __init__(self, memory: Remembered, ask: GainRows | None, among: Bools) -> None:
-        self.memory, self._ask, self._size = memory, ask, len(among)
+        self.memory, self.ask, self._size = memory, ask, len(among)
         self._known: list[dict[int, tuple[int, list[Gain]]]] = [{} for _ in among]
         self.pairs = memory.pairs(among) if ask is None else self._pairs(ask, among)
-        told = among | among.T
-        self._keep([(y, 0, bits_of(row)) for y, row in enumerate(told)], self.pairs, told)
+        self.told = among | among.T
+        pairs = [(y, 0, xs) for y, xs in enumerate(bitsets(self.told))]
+        self._keep(pairs, self.pairs, self.told)
 
     def _pairs(self, ask: GainRows, among: Bools) -> Floats:
         """The gains of pairs with nothing given; 0 for the others and where nothing is known."""
@@ -56,20 +58,24 @@ class Rows:
         return np.asarray(known + known.T)
 
     def learn(self, wanted: Iterable[Row]) -> None:
-        fresh: dict[int, list[Row]] = {}
+        """In an order that does not depend on how cliques are listed."""
+        fresh: dict[tuple[int, int, int], int] = {}
         for y, given, xs in wanted:
             known = self._known[y].get(given)
             if missing := xs if known is None else xs & ~known[0]:
-                fresh.setdefault(given.bit_count(), []).append((y, given, missing))
-        for width, asked in sorted(fresh.items()):
+                key = given.bit_count(), y, given
+                fresh[key] = fresh.get(key, 0) | missing
+        rows = sorted(fresh.items())
+        for width, same in groupby(rows, key=lambda row: row[0][0]):
+            asked = [(y, given, xs) for (_, y, given), xs in same]
             flags = flags_of([xs for _, _, xs in asked], self._size)
             self._keep(asked, self._answers(width, asked, flags), flags)
 
     def _answers(self, width: int, asked: list[Row], flags: Bools) -> Floats:
-        if self._ask is not None:
+        if self.ask is not None:
             ys = np.array([y for y, _, _ in asked])
             sets = np.array([members(given) for _, given, _ in asked], dtype=np.intp)
-            return np.maximum(self._ask(ys, sets.reshape(len(asked), width), flags), HOPELESS)
+            return np.maximum(self.ask(ys, sets.reshape(len(asked), width), flags), HOPELESS)
         self.memory.learn((x, y, given) for y, given, xs in asked for x in members(xs))
         answers = np.zeros(flags.shape)
         for answer, (y, given, xs) in zip(answers, asked, strict=True):

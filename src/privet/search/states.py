@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from privet.arrays import Bools
-from privet.graph.bits import bits_of, flags_of, members
+from privet.graph.bits import bitsets, flags_of, members
 from privet.graph.meek import extension
 
 
@@ -32,7 +32,7 @@ class State:
         dag = extension(A)
         assert dag is not None, "a CPDAG has a DAG"
         parts = (dag.T, A.T & ~A, A & A.T, A | A.T, A)
-        return State(*([bits_of(row) for row in part] for part in parts))
+        return State(*map(bitsets, parts))
 
     @property
     def matrix(self) -> Bools:

@@ -15,6 +15,7 @@ from privet.privacy.engines.bitmaps import Bitmaps
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.packed import Packed
 from privet.privacy.engines.streamed import StreamedRows
+from privet.privacy.queries import products
 from privet.privacy.queries.tables import Components
 from privet.schema.column import Column
 from privet.schema.model import Schema
@@ -70,7 +71,8 @@ def test_groups_count_what_is_there(
         assert table.dtype == np.int64 and np.array_equal(table, plainly(pair, weights))
     for base in BASES:
         others = tuple(name for name in SIZES if name not in base)
-        assert np.array_equal(rows.fan(base, others), side_by_side(base, weights))
+        (fan,) = rows.fans([(base, others)])
+        assert np.array_equal(fan, side_by_side(base, weights))
 
 
 def test_rows_that_are_weighed_count_so_often_in_a_batch_of_pairs() -> None:
@@ -96,16 +98,19 @@ def test_maps_of_bits_count_what_is_there(
     maps = Bitmaps(held, SIZES)
     for base in (("a",), ("d", "c"), ("i", "e")):
         others = tuple(name for name in "abcdei" if name not in base)
-        assert maps.serve(base, others)
         expected = []
         for name in others:
             out = np.zeros([SIZES[each] for each in (*base, name)], dtype=np.int64)
             np.add.at(out, tuple(held[each] for each in (*base, name)), 1)
             expected.append(out.reshape(-1, SIZES[name]))
-        fan = maps.fan(base, others)
-        assert fan.dtype == np.int64 and np.array_equal(fan, np.concatenate(expected, axis=1))
-    assert not maps.serve(("a",), ("f",)) and not maps.serve(("b", "c", "e", "d"), ("a",))
-    assert maps.serve(("b", "c", "d"), ("a",)) == (way == "compiled")
+        (fan,) = maps.fans([(base, others)])
+        assert fan is not None and fan.dtype == np.int64
+        assert np.array_equal(fan, np.concatenate(expected, axis=1))
+    asked = ((("a",), ("b",)), (("a",), ("f",)), (("b", "c", "e", "d"), ("a",)))
+    assert [fan is not None for fan in maps.fans(asked)] == [True, False, False]
+    (wide,) = maps.fans([(("b", "c", "d"), ("a",))])
+    assert (wide is not None) == (way == "compiled")
+    assert Bitmaps({"f": codes()["f"]}, {"f": SIZES["f"]}).fans(asked) == [None] * 3
 
 
 @pytest.mark.skipif(compiled.counts is None, reason="there was no compiler")
@@ -129,28 +134,32 @@ def test_codes_and_keys_that_do_not_fit_a_table_are_refused() -> None:
 @pytest.mark.skipif(compiled.counts is None, reason="there was no compiler")
 def test_maps_that_do_not_fit_a_table_are_refused() -> None:
     maps, margins = np.array([[5], [2], [1], [6]], dtype=np.uint64), np.array([2, 1, 1, 2])
-    base, others, table = np.array([[0, 2]]), np.array([[2, 2]]), np.zeros((2, 2), dtype=np.int64)
-    compiled.counts.fan(maps, margins, base, others, table)
-    assert table.tolist() == [[1, 1], [0, 1]]
-    for wrong in (
-        (maps, margins, base + 3, others, table),
-        (maps, margins, base, others - 3, table),
-        (maps, margins, base, others + np.array([1, 0]), table),
-        (maps, margins, base, others, table[:1]),
-        (maps, margins, base[:0], others, table),
-        (maps, margins, base, others[:0], table),
-        (maps, margins, np.repeat(base, 40, axis=0), others, table),
-    ):
-        with pytest.raises(ValueError, match="maps do not fit"):
-            compiled.counts.fan(*wrong)
+    bounds, served = np.array([[0, 2], [2, 2]]), {"a": 0, "b": 1}
+
+    def fan(base: str, others: str, bounds: NDArray[np.int64] = bounds) -> Any:
+        asked = ((tuple(base), tuple(others)),)
+        return compiled.counts.fans(maps, margins, bounds, served, asked, 1 << 16)[0]
+
+    assert np.frombuffer(fan("a", "b"), dtype=np.int64).tolist() == [1, 1, 0, 1]
+    for wrong in (("a", "c"), ("c", "a"), ("a" * 40, "b")):
+        assert fan(*wrong) is None
+    for outside in (bounds + 3, bounds - 3, bounds + np.array([1, 0]), bounds[:1], bounds[:0]):
+        assert fan("a", "b", outside) is None
+    for empty in (("", "b"), ("a", "")):
+        with pytest.raises(ValueError, match="an empty fan"):
+            fan(*empty)
 
 
 @pytest.mark.skipif(compiled.counts is None, reason="there was no compiler")
-def test_what_is_counted_between_two_looks_at_signals_adds_up() -> None:
+def test_what_is_counted_between_two_looks_at_signals_adds_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A fan of so many cells that a look comes after each block, and rows for two looks."""
     rng, names = np.random.default_rng(5), "abcde"
     held = {name: rng.integers(0, 16, 20_000).astype(np.uint8) for name in names}
-    fan = Bitmaps(held, dict.fromkeys(names, 16)).fan(names[:-1], names[-1])
+    monkeypatch.setattr(bitmaps, "MOST_COMPILED", 1 << 16)
+    (fan,) = Bitmaps(held, dict.fromkeys(names, 16)).fans([(tuple(names[:-1]), (names[-1],))])
+    assert fan is not None
     out = np.zeros([16] * 5, dtype=np.int64)
     np.add.at(out, tuple(held.values()), 1)
     assert np.array_equal(fan, out.reshape(-1, 16))
@@ -206,7 +215,9 @@ def test_rows_that_stay_where_they_are_give_the_same_fans() -> None:
         assert np.array_equal(one, other)
 
 
-def test_pairs_that_are_measured_as_fans_are_those_of_single_tables() -> None:
+def test_pairs_that_are_measured_as_fans_are_those_of_single_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A table that may have more than 2^31 rows is measured pair by pair, in larger numbers."""
     columns = tuple(
         Column(name=name, kind="ordinal" if name in "ce" else "categorical", levels=levels)
@@ -219,3 +230,11 @@ def test_pairs_that_are_measured_as_fans_are_those_of_single_tables() -> None:
         query.evaluate(MemoryRows(each, lambda: held, dict), each) for each in (schema, large)
     )
     assert query._fans() and np.array_equal(found, plain)
+    rows = MemoryRows(schema, lambda: held, dict)
+    some = Components((("b", "e"), ("b", "a"), ("b", "d"), ("e", "d"), ("e", "c"), ("e", "b")))
+    for most in (products.MOST_NUMBERS, 1):  # all at once, and one fan at a time
+        monkeypatch.setattr(products, "MOST_NUMBERS", most)
+        assert np.array_equal(query.evaluate(rows, schema), plain)
+        assert np.array_equal(some.evaluate(rows, schema), some.evaluate(rows, large))
+    alone = Components(tuple((name,) for name in schema.names))
+    assert np.array_equal(alone.evaluate(rows, schema), alone.evaluate(rows, large))

@@ -7,15 +7,14 @@ asks for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from privet.arrays import Floats, Indices
-from privet.evidence.copies import guessed
-from privet.evidence.counts import Counts, pairs_by_shape
+from privet.arrays import Bools, Floats, Indices
+from privet.evidence.copies import counted as guessed
+from privet.evidence.counts import PairCounts, pairs_by_shape
 from privet.evidence.cuts import as_cut, chosen
 from privet.evidence.exact_tables import ExactTables
 from privet.evidence.table_replicas import PairNoise, table_replicas
@@ -33,6 +32,8 @@ from privet.methods.sources import moments, tables
 from privet.methods.sources.source import ALL_KINDS, TESTS_AND_SCORES, Measure, Source
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.cut import Cut
+from privet.privacy.queries.fans import Fans
+from privet.privacy.queries.tables import Tables
 from privet.schema.model import Schema
 from privet.scores.families import Families
 from privet.scores.tables import bdeu, bic
@@ -92,10 +93,16 @@ def _play(
     settings.on_step("counting tables", 0.4)
     cuts = chosen(releases)
     asked = curator.cut(cuts)
-    evidence = TableEvidence.from_releases(schema, schema.names, releases)
-    counted = ExactTables.from_releases(
-        asked.schema, (), lambda query: replace(asked.exact(query), query=query), evidence
-    )
+
+    def count(query: Tables | Fans) -> Release:
+        found = asked.exact(query)
+        return replace(found, query=query) if cuts else found
+
+    if search.untested:
+        evidence, pairs = None, PairCounts.counted(asked.schema, count)
+    else:
+        evidence, pairs = TableEvidence.from_releases(schema, schema.names, releases), look.counts
+    counted = ExactTables.from_releases(asked.schema, (), count, pairs)
     basis = on_counts(schema, evidence, counted, settings, search, look)
     found = run(search, basis, schema, settings)
     more = counted.releases()
@@ -105,49 +112,60 @@ def _play(
 
 
 class FirstLook:
-    """Chooses triples, and keeps what was asked of pairs for that, and the copies that these show:
-    a search asks it again."""
+    """Chooses triples, and keeps the pairs and what was asked of these for that, and the copies
+    that they show: a search asks it again."""
 
     def __init__(self) -> None:
         self.pooled: Ask | None = None
+        self.counts: PairCounts | None = None
         self.same: dict[str, str] | None = None
 
     def __call__(self, schema: Schema, releases: tuple[Release, ...]) -> list[tuple[int, ...]]:
         evidence = TableEvidence.from_releases(schema, schema.names, releases)
-        pairs = [(some, evidence.tables(some)) for some in pairs_by_shape(evidence)]
+        pairs: list[tuple[Indices, Floats]] = []
+        self.counts, self.same = PairCounts.of(evidence), {}
+        if self.counts is not None:
+            shapes, tables_of = pairs_by_shape(evidence), self.counts.tables
+            pairs = [(some, tables_of(some).astype(float)) for some in shapes]
+            self.same = copies_of(schema, guessed(schema.names, self.counts))
         self.pooled = Memo(OfPairs(evidence, pairs), len(schema.columns))
-        self.same = _copies(schema, pairs)
         return tables.interesting(schema, releases, self.pooled, self.same)
 
 
-def _copies(schema: Schema, pairs: Iterable[tuple[Indices, Floats]]) -> dict[str, str]:
-    counts = ((some, Counts(tables=tables, laws=())) for some, tables in pairs)
-    return copies_of(schema, guessed(schema.names, counts))
+class Untested:
+    """The judge of a search that asks for no tests."""
+
+    def strengths(self, pairs: Bools | None = None, /) -> Floats:
+        raise NotImplementedError
+
+    def margins(self, questions: Indices) -> Floats:
+        raise NotImplementedError
 
 
 def on_counts(
     schema: Schema,
-    evidence: TableEvidence,
+    evidence: TableEvidence | None,
     counted: ExactTables,
     settings: Settings,
     search: Search,
     look: FirstLook | None = None,
 ) -> Basis:
     """Exact interactions, and exact tables of any columns: for scores, without replicas, or for
-    tests with more columns given than interactions serve."""
-    alpha = settings.level(len(schema.columns))
-    few = TableJudge(evidence, alpha, None if look is None else look.pooled)
+    tests with more columns given than interactions serve. Without evidence nothing is tested."""
     same = None if look is None else look.same
     if same is None:
-        same = _copies(schema, ((some, table.astype(float)) for some, table in counted.pairs))
+        pairs = counted.pairs
+        same = copies_of(schema, () if pairs is None else guessed(schema.names, pairs))
+    score: Families = bdeu(counted) if settings.score == "bdeu" else bic(counted, settings.penalty)
+    if evidence is None:
+        return replace(on_scores(Untested(), score, only_counts=True), copies=same)
+    alpha = settings.level(len(schema.columns))
+    few = TableJudge(evidence, alpha, None if look is None else look.pooled)
     told = settings.max_order is not None
     wide = ExactTableJudge(evidence, counted, few, all_known=told)
     judge = wide if counts_needed(settings, search) else few
     if search.scored:
-        score: Families = (
-            bdeu(counted) if settings.score == "bdeu" else bic(counted, settings.penalty)
-        )
-        return replace(on_scores(judge, score), copies=same)
+        return replace(on_scores(judge, score, only_counts=True), copies=same)
 
     def stack(count: int, rng: np.random.Generator) -> ExactTableJudge:
         copies = table_replicas(evidence, count, rng)
@@ -169,7 +187,8 @@ def basis(
         if not search.untested:
             tables.check_triples(schema, releases)
         evidence = TableEvidence.from_releases(schema, schema.names, releases)
-        counted = ExactTables.from_releases(*as_cut(schema, releases), pairs=evidence)
+        pairs = PairCounts.of(evidence)
+        counted = ExactTables.from_releases(*as_cut(schema, releases), pairs=pairs)
         return on_counts(schema, evidence, counted, settings, search)
     return tables.basis(schema, releases, settings, search)
 

@@ -91,10 +91,16 @@ static void complete(const Fan *f) {
 #if defined(__GNUC__) && defined(__x86_64__) /* nearly all of these count bits at a stroke */
 __attribute__((target("popcnt")))
 static void count_at_a_stroke(const Fan *f, whole start, whole end) { count(f, start, end); }
+__attribute__((target("avx512f,avx512vl,avx512vpopcntdq"))) /* and some, those of several words */
+static void count_together(const Fan *f, whole start, whole end) { count(f, start, end); }
 #endif
 
 static void count_any(const Fan *f, whole start, whole end) {
 #if defined(__GNUC__) && defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vpopcntdq")) {
+        count_together(f, start, end);
+        return;
+    }
     if (__builtin_cpu_supports("popcnt")) {
         count_at_a_stroke(f, start, end);
         return;
@@ -122,31 +128,84 @@ static whole cells_of(const Column *columns, whole count) {
     return cells;
 }
 
-/* fan(maps, margins, base, others, out): how many rows have each cell of the table of the base and
-   each level of the others; both are rows (start, levels), and out is zero. */
-static PyObject *fan(PyObject *self, PyObject *args) {
-    Py_buffer maps, margins, base, others, out;
-    uint64_t scratch[BLOCK];
-    if (!PyArg_ParseTuple(args, "y*y*y*y*w*", &maps, &margins, &base, &others, &out)) return NULL;
-    whole count = margins.len / 8, size = (whole)sizeof(Column);
-    Fan f = {maps.buf, margins.buf, base.buf, others.buf, 0, base.len / size, others.len / size,
-             0, 0, scratch, out.buf};
-    if (count) f.words = maps.len / 8 / count;
-    int fits = width_of(f.base, f.bases, count) > 0;
-    f.width = width_of(f.others, f.beside, count);
-    f.cells = fits ? cells_of(f.base, f.bases) : 0;
-    fits = f.width && f.cells && out.len / 8 == f.cells * f.width;
-    whole step = fits ? (MOST_WORK / (f.cells * f.width) / BLOCK + 1) * BLOCK : 1;
-    for (whole start = 0; fits && start < f.words && !PyErr_CheckSignals(); start += step) {
+/* Counts the rows of a fan into ``out``, which is zero; -1 if a signal says otherwise. */
+static int counted(const Fan *f) {
+    whole step = (MOST_WORK / (f->cells * f->width) / BLOCK + 1) * BLOCK;
+    for (whole start = 0; start < f->words; start += step) {
+        if (PyErr_CheckSignals()) return -1;
         Py_BEGIN_ALLOW_THREADS
-        count_any(&f, start, step < f.words - start ? start + step : f.words);
+        count_any(f, start, step < f->words - start ? start + step : f->words);
         Py_END_ALLOW_THREADS
     }
-    if (fits) complete(&f);
-    PyBuffer_Release(&maps), PyBuffer_Release(&margins), PyBuffer_Release(&base);
-    PyBuffer_Release(&others), PyBuffer_Release(&out);
-    if (PyErr_Occurred()) return NULL; /* a signal */
-    return fits ? Py_BuildValue("") : PyErr_Format(PyExc_ValueError, "maps do not fit the table");
+    complete(f);
+    return 0;
+}
+
+/* Where the maps of some columns are; 0 if one has none. */
+static int find_maps(PyObject *served, PyObject *names, const Column *bounds, whole known,
+                     Column *out) {
+    for (whole i = 0; i < PyTuple_Size(names); i++) {
+        PyObject *at = PyDict_GetItem(served, PyTuple_GetItem(names, i));
+        whole place = at ? PyLong_AsSsize_t(at) : -1;
+        if (place < 0 || place >= known) return 0;
+        out[i] = bounds[place];
+    }
+    return 1;
+}
+
+/* The counts of one fan, a pair of tuples of names; None if it has no maps or too many cells. */
+static PyObject *one_fan(Fan f, whole maps, PyObject *pair, PyObject *served, const Py_buffer *bounds,
+                         whole most) {
+    PyObject *base = PyTuple_GetItem(pair, 0), *others = PyTuple_GetItem(pair, 1), *out;
+    if (!base || !others) return NULL;
+    f.bases = PyTuple_Size(base), f.beside = PyTuple_Size(others);
+    if (f.bases < 1 || f.beside < 1)
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "an empty fan");
+    Column *columns = PyMem_Malloc((size_t)(f.bases + f.beside) * sizeof(Column));
+    if (!columns) return PyErr_NoMemory();
+    const whole known = bounds->len / (whole)sizeof(Column);
+    int fits = find_maps(served, base, bounds->buf, known, columns) &&
+        find_maps(served, others, bounds->buf, known, columns + f.bases);
+    f.base = columns, f.others = columns + f.bases;
+    f.width = fits && width_of(f.base, f.bases, maps) ? width_of(f.others, f.beside, maps) : 0;
+    f.cells = f.width ? cells_of(f.base, f.bases) : 0;
+    if (!f.cells || f.cells > most) {
+        PyMem_Free(columns);
+        return PyErr_Occurred() ? NULL : Py_BuildValue("");
+    }
+    const size_t size = (size_t)(f.cells * f.width) * sizeof(int64_t);
+    if ((out = PyByteArray_FromStringAndSize(NULL, (whole)size))) {
+        f.out = memset(PyByteArray_AsString(out), 0, size);
+        if (counted(&f)) Py_DECREF(out), out = NULL;
+    }
+    PyMem_Free(columns);
+    return out;
+}
+
+/* fans(maps, margins, bounds, served, asked, most): for each base and some others, how many rows
+   have each cell of the table of the base and each level of the others. ``bounds`` has (start,
+   levels) of the columns that are served, which are found by name. A fan that is not served, or
+   whose base has more cells than ``most``, is None. */
+static PyObject *fans(PyObject *self, PyObject *args) {
+    Py_buffer maps, margins, bounds;
+    PyObject *served, *asked, *found = NULL;
+    uint64_t scratch[BLOCK];
+    Fan f = {0};
+    whole most;
+    if (!PyArg_ParseTuple(args, "y*y*y*O!O!n", &maps, &margins, &bounds, &PyDict_Type, &served,
+                          &PyTuple_Type, &asked, &most))
+        return NULL;
+    const whole count = margins.len / 8;
+    f.maps = maps.buf, f.margins = margins.buf, f.scratch = scratch;
+    if (count) f.words = maps.len / 8 / count;
+    found = PyList_New(PyTuple_Size(asked));
+    for (whole i = 0; found && i < PyTuple_Size(asked); i++) {
+        PyObject *one = one_fan(f, count, PyTuple_GetItem(asked, i), served, &bounds, most);
+        if (!one) Py_DECREF(found), found = NULL;
+        else PyList_SetItem(found, i, one);
+    }
+    PyBuffer_Release(&maps), PyBuffer_Release(&margins), PyBuffer_Release(&bounds);
+    return found;
 }
 
 /* Counts rows in a few columns at once, so that one cell need not wait for another. */
@@ -216,7 +275,7 @@ static PyObject *tallied(PyObject *self, PyObject *args) {
     return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "codes do not fit the table");
 }
 
-static PyMethodDef functions[] = {{"fan", fan, METH_VARARGS, NULL},
+static PyMethodDef functions[] = {{"fans", fans, METH_VARARGS, NULL},
                                   {"tallied", tallied, METH_VARARGS, NULL},
                                   {NULL, NULL, 0, NULL}};
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_counts", NULL, -1, functions};

@@ -18,6 +18,8 @@ from privet.arrays import Integers
 from privet.privacy.engines import compiled
 
 Words = NDArray[np.uint64]
+# The columns of a base, and the others beside it.
+Fan = tuple[tuple[str, ...], tuple[str, ...]]
 
 MOST_LEVELS = 16  # of a column, so that its maps take no more than twice the room of its codes
 # Of a base; above, it is faster to count row by row: in arrays, and where both were compiled.
@@ -35,11 +37,9 @@ class Bitmaps:
             name: i for i, name in enumerate(n for n in sizes if sizes[n] <= MOST_LEVELS)
         }
 
-    def serve(self, base: Sequence[str], others: Sequence[str]) -> bool:
-        """Whether such a fan is counted fastest here."""
-        most = MOST_CELLS if compiled.counts is None else MOST_COMPILED
+    def _serve(self, base: Sequence[str], others: Sequence[str]) -> bool:
         few = all(name in self._served for name in (*base, *others))
-        return few and prod(self._sizes[name] for name in base) <= most
+        return few and prod(self._sizes[name] for name in base) <= MOST_CELLS
 
     @cached_property
     def _levels(self) -> Integers:
@@ -71,15 +71,28 @@ class Bitmaps:
         at = self._served[name]
         return self._maps[self._ends[at] - self._levels[at] : self._ends[at]]
 
-    def fan(self, base: Sequence[str], others: Sequence[str]) -> Integers:
-        """How many rows have each cell of the table of the base and each level of the others."""
+    def has(self, name: str) -> bool:
+        return name in self._served
+
+    def alone(self, name: str) -> Integers:
+        """How many rows have each level of a column that has maps."""
+        start, levels = self._bounds[self._served[name]]
+        return self._margins[start : start + levels]
+
+    def fans(self, asked: Sequence[Fan]) -> list[Integers | None]:
+        """How many rows have each cell of the table of a base and each level of the others; None
+        where that is not counted fastest here."""
+        if not self._served:
+            return [None] * len(asked)
         if compiled.counts is None:
-            return self._in_arrays(base, others)
-        bounds = [self._bounds[[self._served[name] for name in names]] for names in (base, others)]
-        cells, width = bounds[0][:, 1].prod(), bounds[1][:, 1].sum()
-        out = np.zeros((cells, width), dtype=np.int64)
-        compiled.counts.fan(self._maps, self._margins, *bounds, out)
-        return out
+            return [self._in_arrays(*fan) if self._serve(*fan) else None for fan in asked]
+        parts = self._maps, self._margins, self._bounds, self._served
+        found = compiled.counts.fans(*parts, tuple(asked), MOST_COMPILED)
+        flat = [None if each is None else np.frombuffer(each, dtype=np.int64) for each in found]
+        return [
+            None if each is None else each.reshape(prod(map(self._sizes.__getitem__, base)), -1)
+            for each, (base, _) in zip(flat, asked, strict=True)
+        ]
 
     @cached_property
     def _bounds(self) -> Integers:

@@ -45,7 +45,7 @@ class Coded:
     """A column of texts: some texts (None: missing), and of each cell its place among them."""
 
     texts: NDArray[np.object_]
-    places: NDArray[np.int64]
+    places: NDArray[np.integer[Any]]
 
     def spread(self) -> NDArray[np.object_]:
         out: NDArray[np.object_] = self.texts[self.places]
@@ -73,6 +73,8 @@ def _arrow_texts(chunks: Sequence[Any]) -> Coded:
     for chunk in chunks:
         coded = chunk if hasattr(chunk, "dictionary") else chunk.dictionary_encode()
         at = coded.indices
+        if len(chunks) == 1 and not at.null_count:
+            return Coded(as_texts(_cells(coded.dictionary)), at.to_numpy(zero_copy_only=False))
         if at.null_count:
             at = at.cast("int64").fill_null(-len(texts))
         places.append(at.to_numpy(zero_copy_only=False).astype(np.int64) + len(texts))

@@ -182,10 +182,12 @@ class MemoryRows:
         answers |= self._packed.small([s for s in sets if s not in plain and s not in answers])
         for columns in plain:
             answers[columns] = self.counts(columns)
+        wanted = [s for s in sets if s not in answers]
+        if not wanted:
+            return answers
         names = self._schema.names
         sizes = np.log2([column.cardinality for column in self._schema.columns])
         where = {name: i for i, name in enumerate(names)}
-        wanted = [s for s in sets if s not in answers]
         places = [[where[name] for name in columns] for columns in wanted]
         for block, covered in plan(places, sizes):
             table = self._count(tuple(names[i] for i in block))
@@ -195,7 +197,7 @@ class MemoryRows:
 
     def fans(self, asked: Sequence[tuple[tuple[str, ...], tuple[str, ...]]]) -> list[Integers]:
         """The tables of each base with each of some other columns, side by side."""
-        return [self._packed.fan(base, others) for base, others in asked]
+        return self._packed.fans(asked)
 
     def numbers(self, columns: tuple[str, ...]) -> Iterator[Floats]:
         """Blocks (rows x columns) of clamped numbers; a missing one has its declared value,

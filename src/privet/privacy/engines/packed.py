@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from privet.arrays import Floats, Integers
 from privet.privacy.engines import compiled
-from privet.privacy.engines.bitmaps import Bitmaps
+from privet.privacy.engines.bitmaps import Bitmaps, Fan
 from privet.privacy.engines.work import BLOCK_ROWS, add_counts
 
 Names = tuple[str, ...]
@@ -117,14 +117,22 @@ class Packed:
     def small(self, wanted: Sequence[Names]) -> dict[Names, Integers]:
         """The tables of those sets of different columns that maps of bits serve, if these were
         compiled: all that differ in the last column alone are one fan."""
-        fans: dict[Names, Names] = {}
-        if compiled.counts is not None and self._weights is None:
-            for columns in wanted:
-                if len(columns) > 1 and self._maps.serve(columns[:-1], columns[-1:]):
-                    fans[columns[:-1]] = (*fans.get(columns[:-1], ()), columns[-1])
         found: dict[Names, Integers] = {}
-        for base, others in fans.items():
-            fan, start = self._maps.fan(base, others), 0
+        if compiled.counts is None or self._weights is not None:
+            return found
+        fans: dict[Names, Names] = {}
+        for columns in wanted:
+            if not self._maps.has(columns[-1]):
+                continue
+            if len(columns) > 1:
+                fans[columns[:-1]] = (*fans.get(columns[:-1], ()), columns[-1])
+            else:
+                found[columns] = self._maps.alone(columns[0])
+        counted = self._maps.fans(tuple(fans.items()))
+        for (base, others), fan in zip(fans.items(), counted, strict=True):
+            if fan is None:
+                continue
+            start = 0
             shape = [self._sizes[name] for name in base]
             for name in others:
                 table = fan[:, start : start + self._sizes[name]]
@@ -132,10 +140,15 @@ class Packed:
                 start += self._sizes[name]
         return found
 
-    def fan(self, base: Names, others: Names) -> Integers:
-        """How many rows have each cell of the table of the base and each level of the others."""
-        if self._weights is None and self._maps.serve(base, others):
-            return self._maps.fan(base, others)
+    def fans(self, asked: Sequence[Fan]) -> list[Integers]:
+        """How many rows have each cell of the table of a base and each level of the others."""
+        served = [None] * len(asked) if self._weights is not None else self._maps.fans(asked)
+        return [
+            self._fan(*fan) if found is None else found
+            for fan, found in zip(asked, served, strict=True)
+        ]
+
+    def _fan(self, base: Names, others: Names) -> Integers:
         sizes = [self._sizes[name] for name in base]
         cells, width = prod(sizes), sum(self._sizes[name] for name in others)
         out = np.zeros((cells, width), dtype=np.int64)

@@ -45,7 +45,8 @@ def first_rows(part: Mapping[str, NDArray[Any]], columns: Sequence[Column], most
 def texts_of(cells: NDArray[Any] | Coded) -> NDArray[np.object_]:
     """The names of people, without the spaces around them; None where there is none."""
     if isinstance(cells, Coded):
-        return np.array([_name(text) for text in cells.texts], dtype=object)[cells.places]
+        names = np.array([_name(text) for text in cells.texts], dtype=object)
+        return np.asarray(names[cells.places])
     known: dict[Any, str | None] = {}
     found = [known[c] if c in known else known.setdefault(c, _name(c)) for c in cells.tolist()]
     return np.array(found, dtype=object)

@@ -52,9 +52,8 @@ def there(columns: Sequence[Column], cells: Sequence[Cells]) -> NDArray[np.bool_
 def _kept(
     columns: Sequence[Column], read: Sequence[tuple[NDArray[Any], NDArray[np.bool_]]]
 ) -> Arrays:
-    missing = [
-        gone for column, (_, gone) in zip(columns, read, strict=True) if column.missing == "drop"
-    ]
+    pairs = zip(columns, read, strict=True)
+    missing = [gone for column, (_, gone) in pairs if column.missing == "drop" and gone.any()]
     values = {column.name: each for column, (each, _) in zip(columns, read, strict=True)}
     if not missing:
         return values
@@ -72,7 +71,8 @@ def _code(column: Column, cells: Cells) -> tuple[NDArray[Any], NDArray[np.bool_]
         gone = np.array([code is None for code in found], dtype=bool)
         absent = missing_code(column)
         code = np.array([absent if code is None else code for code in found], dtype=wide)
-        return code.take(cells.places), gone.take(cells.places)
+        lost = gone.take(cells.places) if gone.any() else np.zeros(len(cells.places), dtype=bool)
+        return code.take(cells.places), lost
     assert not isinstance(cells, Coded)
     numbers = cells.astype(np.float64)
     gone = np.isnan(numbers)

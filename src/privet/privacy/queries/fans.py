@@ -32,7 +32,7 @@ class Fans(Histograms):
     def check(self, schema: Schema) -> None:
         if not self.sets or not all(base and others for base, others in self.sets):
             raise SchemaError("a fan needs a base and another column, and a query one fan")
-        levels = {column.name: column.cardinality for column in schema.columns}
+        levels = schema.cardinalities
         together = 0
         for base, others in self.sets:
             named = {*base, *others}
@@ -56,7 +56,7 @@ class Fans(Histograms):
             )
 
     def size(self, schema: Schema) -> int:
-        levels = {column.name: column.cardinality for column in schema.columns}
+        levels = schema.cardinalities
         return sum(
             prod(levels[name] for name in base) * sum(map(levels.__getitem__, others))
             for base, others in self.sets

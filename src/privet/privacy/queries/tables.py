@@ -111,9 +111,9 @@ class Components(Query):
     def check(self, schema: Schema) -> None:
         if not self.sets or len({len(members) for members in self.sets}) != 1:
             raise SchemaError("components of one query must be sets of one size; ask twice")
+        for name in {name for members in self.sets for name in members}:
+            schema.column(name)  # which refuses one that is not there
         for members in self.sets:
-            for name in members:
-                schema.column(name)
             if len(members) > LARGEST_SET:
                 raise SchemaError(
                     f"the set {members} has {len(members)} columns; at most {LARGEST_SET} are "
@@ -167,10 +167,15 @@ class Components(Query):
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         own = {each.name: contrasts(each.cardinality, each.ordered) for each in schema.columns}
+        if len(self.sets[0]) == 1 and schema.most_rows <= MOST_ROWS:  # 2^10 of each row
+            tables = rows.table_batch(self.sets)
+            parts = (own[name] @ table for (name,), table in zip(self.sets, tables, strict=True))
+            return np.concatenate([*parts])
         fans = self._fans()
         if fans and schema.most_rows <= MOST_ROWS:  # 2^20 of each row: below 2^53 together
-            sides = [(own[x], [own[y] for y in others]) for (x,), others in fans]
-            return beside(rows.fans(fans), sides)
+            at = {name: i for i, name in enumerate(own)}
+            pairs = [(at[x], [at[y] for y in others]) for (x,), others in fans]
+            return beside(rows.fans(fans), pairs, [*own.values()])
         factors = [tuple(own[name] for name in members) for members in self.sets]
         return multiplied(rows.table_batch(self.sets), factors, [1] * len(factors), schema)
 
