@@ -12,6 +12,8 @@ IN_C = (
     "privacy/engines/_counts",
     "scores/_gains",
     "search/_climb",
+    "search/_orient",
+    "search/_pc",
     "search/_refine",
 )
 # Pythons without a global lock have no API that serves them all: there, nothing is in C.

@@ -21,7 +21,7 @@ from privet.scores.families import Families
 from privet.scores.noisy_tables import NoisyTables
 from privet.search.constraints import Constraints
 from privet.search.memo import Memo
-from privet.search.pc import skeleton
+from privet.search.pc import Told, skeleton
 from privet.search.potential import potential
 from privet.search.protocols import ClosedForm, Formula, GainRows, Gains, Judge, Locals
 from privet.search.skeleton import Separators
@@ -92,9 +92,15 @@ class Basis:
         constraints = self.constraints(schema)
         if self.local is not None and not self.noisy:
             return self.local, constraints
-        found = skeleton(self.judge, constraints, max_order)
+        found = skeleton(self.judge, constraints, max_order, self.told)
         local = potential(self.judge, found) if self.local is None else self.local
         return local, within(constraints, found.adjacent)
+
+    @property
+    def told(self) -> Told | None:
+        """The judge's margins in closed form, if there is one; the listener hears of them."""
+        tests = None if self.wide is None else self.wide.tests
+        return None if tests is None else Told(tests, self.listener.hear)
 
     @property
     def noisy(self) -> bool:
@@ -107,7 +113,7 @@ class Basis:
         constraints = self.constraints(schema)
         if not self.noisy:
             return self.gains, constraints
-        found = skeleton(self.judge, constraints, max_order)
+        found = skeleton(self.judge, constraints, max_order, self.told)
         return self.gains, within(constraints, found.adjacent)
 
     def constraints(self, schema: Schema) -> Constraints:

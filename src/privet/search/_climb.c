@@ -6,15 +6,7 @@
 #include "_classes.h"
 #include "_gains.h"
 
-/* Lets Python look at signals: a run can be stopped. */
-static void heed(Search *s) {
-    s->work = 0;
-    PyEval_RestoreThread(s->thread);
-    if (PyErr_CheckSignals()) s->failed = STOPPED;
-    s->thread = PyEval_SaveThread();
-}
-
-/* The same, each time that so many products were worked out. */
+/* Lets Python look at signals each time that so many products were worked out. */
 static void worked(Search *s, double products) {
     if ((s->work += products) > MOST_WORK) heed(s);
 }

@@ -85,4 +85,12 @@ static int within(const Search *s, const Word *a, const Word *b, int but) {
     return 1;
 }
 
+/* Lets Python look at signals: a run can be stopped. */
+static void heed(Search *s) {
+    s->work = 0;
+    PyEval_RestoreThread(s->thread);
+    if (PyErr_CheckSignals()) s->failed = STOPPED;
+    s->thread = PyEval_SaveThread();
+}
+
 #endif

@@ -1,19 +1,23 @@
 """Searches that were compiled when Privet was installed, if they could be.
 
 ``_climb.c`` does what ``eager.py`` does, dozens of times as fast, for gains that have a formula,
-and ``_refine.c`` what ``refine.py`` does, for tests that have one.
+``_pc.c`` what ``pc.py`` and ``_refine.c`` what ``refine.py`` does, for tests that have one, and
+``_orient.c`` what ``colliders.py`` does.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from privet.arrays import Bools, Floats, Indices
+from privet.arrays import Bools, Floats, Indices, Integers
 from privet.graph.bits import bitsets, flags_of
 from privet.search.options import Weights
 from privet.search.protocols import ClosedForm, Formula
+from privet.search.skeleton import Separators, Skeleton
 from privet.search.states import State
 
 try:
@@ -28,6 +32,28 @@ except ImportError:
     refine: Any = None
 else:
     refine = _refine
+try:
+    from privet.search import _orient  # type: ignore[attr-defined]
+except ImportError:
+    orient: Any = None
+else:
+    orient = _orient
+try:
+    from privet.search import _pc  # type: ignore[attr-defined]
+except ImportError:
+    pc: Any = None
+else:
+    pc = _pc
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What was asked in the meantime: how many questions, and as a listener remembers them the
+    lowest answer about each pair x < y (nan: none) with what was given (filled up with -1)."""
+
+    count: int
+    lowest: Floats
+    given: NDArray[np.int32]
 
 
 def climbed(state: State, weights: Weights, formula: Formula) -> State | None:
@@ -68,7 +94,65 @@ def asked(tests: ClosedForm, questions: Indices) -> tuple[Floats, Floats] | None
     return out[0], out[1]
 
 
+def skeleton(tests: ClosedForm, strength: Floats, max_order: int) -> tuple[Skeleton, Heard] | None:
+    """What ``skeleton`` of ``pc.py`` finds where nothing is known; None if it is left to that: some
+    columns nearly tell another."""
+    if pc is None:
+        return None
+    size = len(strength)
+    joined = (~np.eye(size, dtype=bool)).view(np.uint8)
+    separators = np.full((size, size, max_order + 1), -1, dtype=np.int32)
+    margins, lowest, given = np.zeros((size, size)), *_unheard(size, max_order)
+    parts = (lowest, given, joined, separators, margins)
+    count = pc.skeleton(*parts, *_arrays(tests), np.ascontiguousarray(strength))
+    if count is None:
+        return None
+    found = Skeleton(joined.view(bool), _separators(separators), margins)
+    return found, Heard(count, lowest, given)
+
+
+def _separators(told: NDArray[np.int32]) -> Separators:
+    """From how many columns separated each pair (-1: they are joined), and which."""
+    out: Separators = {}
+    counts = np.triu(told[:, :, 0] + 1, 1)
+    for count in range(told.shape[2]):
+        x, y = np.nonzero(counts == count + 1)
+        pairs = zip(x.tolist(), y.tolist(), strict=True)
+        out.update(zip(pairs, map(tuple, told[x, y, 1 : count + 1].tolist()), strict=True))
+    return out
+
+
+def collider_weights(
+    tests: ClosedForm, adjacent: Bools, triples: Indices
+) -> tuple[Floats, Heard] | None:
+    """What ``collider_weights`` of ``pc.py`` finds; None if it is left to that, as above."""
+    if pc is None:
+        return None
+    weights, (lowest, given) = np.zeros(len(triples)), _unheard(len(adjacent), 2)
+    shape = adjacent.view(np.uint8), triples.astype(np.int64)
+    count = pc.weigh(lowest, given, weights, *_arrays(tests), *shape)
+    return None if count is None else (weights, Heard(count, lowest, given))
+
+
+def _unheard(size: int, width: int) -> tuple[Floats, NDArray[np.int32]]:
+    return np.full((size, size), np.nan), np.full((size, size, width), -1, dtype=np.int32)
+
+
 def _arrays(tests: ClosedForm) -> list[Floats]:
     metric = tests.metric if tests.metric.size else tests.matrix
     arrays = (tests.matrix, metric, tests.doubt)
     return [np.ascontiguousarray(each, dtype=np.float64) for each in arrays]
+
+
+def drawn(
+    pairs: Indices, slots: Indices, grains: Integers, may_turn: Bools, orders: Indices
+) -> Bools | None:
+    """The DAG that ``best_dag`` of ``colliders.py`` finds over a skeleton of these pairs; the two
+    arrows of each triple are in ``slots``, what they weigh in ``grains``."""
+    if orient is None:
+        return None
+    dag = np.zeros((orders.shape[1],) * 2, dtype=np.uint8)
+    whole = (pairs, slots.T, grains)
+    numbers = [np.ascontiguousarray(each, dtype=np.int64) for each in whole]
+    orient.draw(dag, *numbers, may_turn.view(np.uint8), orders)
+    return dag.view(bool)

@@ -20,9 +20,9 @@ from privet.search.stability import replicated
 
 def find(basis: Basis, schema: Schema, settings: Settings, rng: np.random.Generator) -> Graph:
     constraints = Constraints.of(schema.names, schema.knowledge)
-    found = skeleton(basis.judge, constraints, settings.order)
+    found = skeleton(basis.judge, constraints, settings.order, basis.told)
     basis.listener.separators = found.separators
-    return closed(arrows(basis.judge, found, constraints, rng), schema)
+    return closed(arrows(basis.judge, found, constraints, rng, told=basis.told), schema)
 
 
 def together(
