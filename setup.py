@@ -10,6 +10,7 @@ IN_C = (
     "independence/_counted",
     "independence/_tests",
     "privacy/engines/_counts",
+    "privacy/queries/_moments",
     "scores/_gains",
     "search/_climb",
     "search/_orient",
