@@ -108,6 +108,11 @@ class Basis:
         families knows; so scores are trusted only among the edges that tests have found."""
         return self.local is None or (self.moments is not None and self.moments.noise > 0)
 
+    @property
+    def sharp(self) -> bool:
+        """Whether these are exact numbers, which know most about separators of many columns."""
+        return self.moments is not None and not self.noisy
+
     def climbing(self, schema: Schema, max_order: int) -> tuple[Gains, Constraints]:
         """Gains, and the arrows among which they hold."""
         constraints = self.constraints(schema)
@@ -128,7 +133,7 @@ class Replicas:
     and ``each`` is a basis of its own. ``near`` are the pairs that need be looked at, and
     ``separators`` are those that the search found on the evidence itself. ``sure`` tells which
     questions all replicas would answer alike. ``wide`` are the judges of each replica, if they
-    answer questions with any number of columns given."""
+    answer questions with any number of columns given; ``sharp`` says that these are exact."""
 
     judge: Judge
     each: Iterator[Basis]
@@ -136,6 +141,7 @@ class Replicas:
     separators: Separators
     sure: Sure = never
     wide: Iterator[Wide] | None = None
+    sharp: bool = False
 
 
 def within(constraints: Constraints, pairs: Bools) -> Constraints:

@@ -58,8 +58,8 @@ static PyObject *told(const Search *s, const Heard *h) {
     return s->failed ? Py_BuildValue("") : PyLong_FromLongLong(h->count);
 }
 
-/* skeleton(lowest, given, joined, separators, margins, matrix, metric, doubt, strength): edges are
-   taken away from ``joined``. For each pair, ``separators`` has room for how many separated it (-1:
+/* skeleton(lowest, given, joined, separators, margins, matrix, metric, doubt, strength, mend): edges
+   are taken away from ``joined``. For each pair, ``separators`` has room for how many separated it (-1:
    nothing) and for these; ``margins`` become the lowest ones of the last order. */
 static PyObject *skeleton(PyObject *self, PyObject *args) {
     enum { ARRAYS = 9 };
@@ -67,7 +67,8 @@ static PyObject *skeleton(PyObject *self, PyObject *args) {
     Search s = {0};
     Skeleton k = {.heard = {0}};
     PyObject *out = NULL;
-    if (PyTuple_Size(args) != ARRAYS) return PyErr_Format(PyExc_ValueError, "wrong arrays");
+    if (PyTuple_Size(args) != ARRAYS + 1) return PyErr_Format(PyExc_ValueError, "wrong arrays");
+    if ((k.mend = PyObject_IsTrue(PyTuple_GetItem(args, ARRAYS))) < 0) return NULL;
     int held = hold(args, views, ARRAYS, 5);
     if (held == ARRAYS) {
         const Py_ssize_t size = taken(&s, &k.heard, views, views + 5), square = size * size;
@@ -82,7 +83,7 @@ static PyObject *skeleton(PyObject *self, PyObject *args) {
             k.strength = views[8].buf;
             if (!reserve(&k, &s)) s.failed = NO_MEMORY;
             s.thread = PyEval_SaveThread();
-            if (!s.failed) prune(&k);
+            if (!s.failed) find_skeleton(&k);
             PyEval_RestoreThread(s.thread);
             release(&k);
             out = told(&s, &k.heard);

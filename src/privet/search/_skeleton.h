@@ -1,5 +1,5 @@
-/* The skeleton of PC: ``skeleton.py`` with ``blocks.py`` and ``pc.py``, which say what is done and
-   why, on tests in closed form. */
+/* The skeleton of PC: ``skeleton.py`` with ``blocks.py``, ``consistent.py`` and ``pc.py``, which say
+   what is done and why, on tests in closed form. */
 
 #include "_colliders.h"
 
@@ -13,12 +13,13 @@ typedef struct { double weakness, margin; int x, y, given[WIDEST]; } Found;
 typedef struct {
     Asker asker;
     Heard heard;
-    int order, most, dear;
-    char *joined;           /* the skeleton */
+    int order, most, dear, mend;
+    char *joined, *open;    /* the skeleton; pairs whose separator it denies */
     const double *strength;
     Word *neighbours, *near; /* of each column: all, and those of which separators are formed */
     int32_t *separators;    /* [x, y]: how many members (-1: none was found), and they */
     double *lowest, *before; /* margins of this order, and of the one before */
+    double *surest;         /* of the pairs of each column that nothing explains */
     Found *found;
     int64_t count, room;
     int *members, *group, *above, *depth, *block; /* block: of each edge, as ``blocks.py`` */
@@ -288,27 +289,92 @@ static void explain(Skeleton *k) {
     }
 }
 
-/* Order by order, from the edges that are there. */
+static void forget(Skeleton *k) {
+    const size_t square = (size_t)k->asker.s->size * k->asker.s->size;
+    for (size_t i = 0; i < square; i++) k->lowest[i] = HUGE_VAL;
+}
+
+/* Asks about all pairs x < y with a flag, as long as nothing explains them. */
+static void ask_all(Skeleton *k, const char *flags) {
+    Search *s = k->asker.s;
+    k->count = 0, k->safe = HUGE_VAL;
+    find_near(k);
+    for (int x = 0; x < s->size && !s->failed; x++) {
+        for (int y = x + 1; y < s->size && !s->failed; y++)
+            if (flags[PAIR(k, x, y)] && k->lowest[PAIR(k, x, y)] >= 0) ask_about(k, x, y);
+        if (!s->failed) heed(s); /* a column takes a moment, even of a thousand */
+    }
+}
+
 static void prune(Skeleton *k) {
     Search *s = k->asker.s;
-    const size_t square = (size_t)s->size * s->size;
-    for (int x = 0; x < s->size; x++)
-        for (int y = 0; y < s->size; y++)
-            if (k->joined[PAIR(k, x, y)]) put(OF(k, neighbours, x), y);
     for (k->order = 0; k->order <= k->most && !s->failed; k->order++) {
-        k->count = 0, k->safe = HUGE_VAL, k->dear = k->order == k->most && k->order >= DEAR;
-        memcpy(k->before, k->lowest, square * sizeof(double));
-        for (size_t i = 0; i < square; i++) k->lowest[i] = HUGE_VAL;
-        find_near(k);
+        k->dear = k->order == k->most && k->order >= DEAR;
+        memcpy(k->before, k->lowest, (size_t)s->size * s->size * sizeof(double));
+        forget(k);
         if (k->dear) find_blocks(k);
-        for (int x = 0; x < s->size && !s->failed; x++) {
-            for (int y = x + 1; y < s->size && !s->failed; y++)
-                if (k->joined[PAIR(k, x, y)]) ask_about(k, x, y);
-            if (!s->failed) heed(s); /* a column takes a moment, even of a thousand */
-        }
+        ask_all(k, k->joined);
         if (!s->failed) explain(k);
     }
 }
+
+/* --- what the skeleton denies ----------------------------------------------------------------- */
+
+/* Whether the separator of a pair, if it has one, is among the neighbours of one end. */
+static int sound(const Skeleton *k, int x, int y) {
+    const int32_t *separator = SEPARATOR(k, x, y);
+    int of_x = 1, of_y = 1;
+    for (int i = 1; i <= separator[0]; i++)
+        of_x &= k->joined[PAIR(k, x, separator[i])], of_y &= k->joined[PAIR(k, y, separator[i])];
+    return of_x || of_y;
+}
+
+static void join(Skeleton *k, int x, int y) {
+    k->joined[PAIR(k, x, y)] = k->joined[PAIR(k, y, x)] = 1;
+    put(OF(k, neighbours, x), y), put(OF(k, neighbours, y), x);
+    SEPARATOR(k, x, y)[0] = SEPARATOR(k, y, x)[0] = -1;
+}
+
+/* Joins the surest of the pairs that no neighbours explain; whether there are any. */
+static int restore(Skeleton *k) {
+    const int size = k->asker.s->size;
+    int some = 0;
+    for (int x = 0; x < size; x++)
+        for (int y = x + 1; y < size; y++) some |= k->open[PAIR(k, x, y)] = !sound(k, x, y);
+    forget(k);
+    for (k->order = 0, k->dear = 0; some && k->order <= k->most; k->order++) ask_all(k, k->open);
+    if (!some || k->asker.s->failed) return 0;
+    for (int x = 0; x < size; x++) k->surest[x] = 0;
+    for (int x = 0; x < size; x++)
+        for (int y = x + 1; y < size; y++) {
+            const double told = k->open[PAIR(k, x, y)] ? k->lowest[PAIR(k, x, y)] : 0;
+            k->surest[x] = fmax(k->surest[x], told), k->surest[y] = fmax(k->surest[y], told);
+        }
+    some = 0;
+    for (int x = 0; x < size; x++)
+        for (int y = x + 1; y < size; y++) {
+            const double told = k->open[PAIR(k, x, y)] ? k->lowest[PAIR(k, x, y)] : 0;
+            if (told > 0 && told >= k->surest[x] && told >= k->surest[y]) join(k, x, y), some = 1;
+        }
+    return some;
+}
+
+/* Order by order, from the edges that are there; then once more, if some come back. */
+static void find_skeleton(Skeleton *k) {
+    const Search *s = k->asker.s;
+    const size_t bytes = (size_t)s->size * s->size * sizeof(double);
+    int again = 0;
+    for (int x = 0; x < s->size; x++)
+        for (int y = 0; y < s->size; y++)
+            if (k->joined[PAIR(k, x, y)]) put(OF(k, neighbours, x), y);
+    prune(k);
+    memcpy(k->before, k->lowest, bytes);
+    while (k->mend && !s->failed && restore(k)) again = 1;
+    memcpy(k->lowest, k->before, bytes);
+    if (again && !s->failed) prune(k);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static int reserve(Skeleton *k, Search *s) {
     const size_t size = (size_t)s->size, square = size * size, set = s->words * sizeof(Word);
@@ -318,11 +384,13 @@ static int reserve(Skeleton *k, Search *s) {
     there &= !!(k->neighbours = calloc(size, set)) & !!(k->members = calloc(size, sizeof(int)));
     there &= !!(k->group = calloc(size, sizeof(int))) & !!(k->above = calloc(size, sizeof(int)));
     there &= !!(k->depth = calloc(size, sizeof(int))) & !!(k->block = calloc(square, sizeof(int)));
+    there &= !!(k->open = calloc(square, 1)) & !!(k->surest = calloc(size, sizeof(double)));
     return there & !!(k->before = calloc(square, sizeof(double)));
 }
 
 static void release(Skeleton *k) {
     release_asker(&k->asker);
     free(k->near), free(k->neighbours), free(k->members), free(k->group), free(k->above);
-    free(k->depth), free(k->block), free(k->before), free(k->found);
+    free(k->depth), free(k->block), free(k->before), free(k->found), free(k->open);
+    free(k->surest);
 }

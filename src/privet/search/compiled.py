@@ -94,25 +94,38 @@ def asked(tests: ClosedForm, questions: Indices) -> tuple[Floats, Floats] | None
     return out[0], out[1]
 
 
-def skeleton(tests: ClosedForm, strength: Floats, max_order: int) -> tuple[Skeleton, Heard] | None:
-    """What ``skeleton`` of ``pc.py`` finds where nothing is known; None if it is left to that: some
-    columns nearly tell another."""
+def skeleton(
+    tests: ClosedForm, strength: Floats, start: Skeleton, max_order: int, mend: bool
+) -> tuple[Skeleton, Heard] | None:
+    """What ``skeleton`` of ``pc.py`` finds where no edge is required; None if it is left to that:
+    some columns nearly tell another."""
     if pc is None:
         return None
-    size = len(strength)
-    joined = (~np.eye(size, dtype=bool)).view(np.uint8)
-    separators = np.full((size, size, max_order + 1), -1, dtype=np.int32)
+    size, joined = len(strength), start.adjacent.astype(np.uint8)
+    separators = _listed(start.separators, size, max_order)
     margins, lowest, given = np.zeros((size, size)), *_unheard(size, max_order)
     parts = (lowest, given, joined, separators, margins)
-    count = pc.skeleton(*parts, *_arrays(tests), np.ascontiguousarray(strength))
+    count = pc.skeleton(*parts, *_arrays(tests), np.ascontiguousarray(strength), mend)
     if count is None:
         return None
     found = Skeleton(joined.view(bool), _separators(separators), margins)
     return found, Heard(count, lowest, given)
 
 
+def _listed(separators: Separators, size: int, most: int) -> NDArray[np.int32]:
+    """For each pair how many columns separated it (-1: nothing did), and which."""
+    out = np.full((size, size, most + 1), -1, dtype=np.int32)
+    for count in range(most + 1):
+        some = [(*pair, *given) for pair, given in separators.items() if len(given) == count]
+        x, y, *given = np.array(some, dtype=np.intp).reshape(-1, count + 2).T
+        out[x, y, 0] = out[y, x, 0] = count
+        for at, each in enumerate(given, 1):
+            out[x, y, at] = out[y, x, at] = each
+    return out
+
+
 def _separators(told: NDArray[np.int32]) -> Separators:
-    """From how many columns separated each pair (-1: they are joined), and which."""
+    """The same as it was."""
     out: Separators = {}
     counts = np.triu(told[:, :, 0] + 1, 1)
     for count in range(told.shape[2]):

@@ -18,6 +18,7 @@ from privet.search import compiled
 from privet.search.blocks import on_paths
 from privet.search.colliders import orient, unshielded
 from privet.search.compiled import Heard
+from privet.search.consistent import consistent
 from privet.search.constraints import Constraints
 from privet.search.protocols import ClosedForm, Judge
 from privet.search.questions import beside_one, distinct
@@ -46,15 +47,34 @@ class Told:
 
 
 def skeleton(
-    judge: Judge, constraints: Constraints, max_order: int, told: Told | None = None
+    judge: Judge,
+    constraints: Constraints,
+    max_order: int,
+    told: Told | None = None,
+    sharp: bool = False,
+    start: Skeleton | None = None,
 ) -> Skeleton:
-    strength = judge.strengths()
-    if told is not None and constraints.free:
-        known = compiled.skeleton(told.tests, strength, max_order)
+    """From all edges, or those at the ``start``. ``sharp`` tests are held against each other:
+    separators are among neighbours in the end, if there is room for some (with one or two columns
+    given, too much would stay unexplained)."""
+    strength, mend = judge.strengths(), sharp and max_order >= DEAR
+    first = complete(len(strength), constraints.possible) if start is None else start
+    if told is not None and not constraints.required.any():
+        known = compiled.skeleton(told.tests, strength, first, max_order, mend)
         if known is not None:
             told.hear(known[1])
-            return known[0]
-    found = complete(len(strength), constraints.possible)
+            return constraints.without_circles(known[0], strength)
+    found = _pruned(judge, first, constraints, strength, max_order)
+    if mend:
+        restored = consistent(found, judge.margins, strength, max_order, WIDEST)
+        if restored is not found:  # and may explain others
+            found = _pruned(judge, restored, constraints, strength, max_order)
+    return constraints.without_circles(found, strength)
+
+
+def _pruned(
+    judge: Judge, found: Skeleton, constraints: Constraints, strength: Floats, max_order: int
+) -> Skeleton:
     for order in range(max_order + 1):
         dear = order == max_order and order >= DEAR  # before the last, all lowest answers count
         found = prune(
@@ -65,7 +85,7 @@ def skeleton(
             required=constraints.required,
             widest=None if order < 2 else WIDEST,
         )
-    return constraints.without_circles(found, strength)
+    return found
 
 
 def of_use(ask: Ask, found: Skeleton, questions: Indices) -> Floats:
