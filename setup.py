@@ -10,8 +10,11 @@ IN_C = (
     "independence/_counted",
     "independence/_tests",
     "privacy/engines/_counts",
+    "privacy/queries/_moments",
     "scores/_gains",
     "search/_climb",
+    "search/_orient",
+    "search/_pc",
     "search/_refine",
     "search/_rounds",
 )

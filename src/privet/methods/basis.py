@@ -21,7 +21,7 @@ from privet.scores.families import Families
 from privet.scores.noisy_tables import NoisyTables
 from privet.search.constraints import Constraints
 from privet.search.memo import Memo
-from privet.search.pc import skeleton
+from privet.search.pc import Told, skeleton
 from privet.search.potential import potential
 from privet.search.protocols import ClosedForm, Formula, GainRows, Gains, Judge, Locals
 from privet.search.skeleton import Separators
@@ -92,9 +92,15 @@ class Basis:
         constraints = self.constraints(schema)
         if self.local is not None and not self.noisy:
             return self.local, constraints
-        found = skeleton(self.judge, constraints, max_order)
+        found = skeleton(self.judge, constraints, max_order, self.told)
         local = potential(self.judge, found) if self.local is None else self.local
         return local, within(constraints, found.adjacent)
+
+    @property
+    def told(self) -> Told | None:
+        """The judge's margins in closed form, if there is one; the listener hears of them."""
+        tests = None if self.wide is None else self.wide.tests
+        return None if tests is None else Told(tests, self.listener.hear)
 
     @property
     def noisy(self) -> bool:
@@ -102,12 +108,17 @@ class Basis:
         families knows; so scores are trusted only among the edges that tests have found."""
         return self.local is None or (self.moments is not None and self.moments.noise > 0)
 
+    @property
+    def sharp(self) -> bool:
+        """Whether these are exact numbers, which know most about separators of many columns."""
+        return self.moments is not None and not self.noisy
+
     def climbing(self, schema: Schema, max_order: int) -> tuple[Gains, Constraints]:
         """Gains, and the arrows among which they hold."""
         constraints = self.constraints(schema)
         if not self.noisy:
             return self.gains, constraints
-        found = skeleton(self.judge, constraints, max_order)
+        found = skeleton(self.judge, constraints, max_order, self.told)
         return self.gains, within(constraints, found.adjacent)
 
     def constraints(self, schema: Schema) -> Constraints:
@@ -122,7 +133,7 @@ class Replicas:
     and ``each`` is a basis of its own. ``near`` are the pairs that need be looked at, and
     ``separators`` are those that the search found on the evidence itself. ``sure`` tells which
     questions all replicas would answer alike. ``wide`` are the judges of each replica, if they
-    answer questions with any number of columns given."""
+    answer questions with any number of columns given; ``sharp`` says that these are exact."""
 
     judge: Judge
     each: Iterator[Basis]
@@ -130,6 +141,7 @@ class Replicas:
     separators: Separators
     sure: Sure = never
     wide: Iterator[Wide] | None = None
+    sharp: bool = False
 
 
 def within(constraints: Constraints, pairs: Bools) -> Constraints:

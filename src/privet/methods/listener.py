@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.arrays import Bools, Floats, Indices
+from privet.search.compiled import Heard
 from privet.search.protocols import Locals
 from privet.search.skeleton import Separators
 from privet.search.stability import DOUBT
@@ -58,6 +59,16 @@ class Listener:
         known = self.given.reshape(len(lowest), -1)
         known[pair[better], given.shape[1] :] = NOBODY
         known[pair[better], : given.shape[1]] = given[better]
+
+    def hear(self, heard: Heard) -> None:
+        """What was asked elsewhere, in the order of its pairs."""
+        size, _, width = heard.given.shape
+        self.count += heard.count
+        self._make_room(size, width)
+        x, y = np.nonzero(~(self.lowest[:size, :size] <= heard.lowest) & ~np.isnan(heard.lowest))
+        self.lowest[x, y] = heard.lowest[x, y]
+        self.given[x, y] = NOBODY
+        self.given[x, y, :width] = heard.given[x, y]
 
     def settle(self, dag: Bools, margins: Floats) -> None:
         """What a graph implies was asked in the end, of each pair x < y given the parents of both:

@@ -127,8 +127,7 @@ def run(search: Search, basis: Basis, schema: Schema, settings: Settings) -> Fin
 def _order(search: Search, basis: Basis, settings: Settings) -> int:
     """As asked for, but no more than the evidence serves. More columns given cost power, and exact
     numbers have the most; but what is refined need not be found at once."""
-    sharp = basis.moments is not None and not basis.noisy and not search.refines
-    usual = EXACT_ORDER if sharp else basis.usual
+    usual = EXACT_ORDER if basis.sharp and not search.refines else basis.usual
     order = settings.order if usual is None or settings.max_order is not None else usual
     return order if basis.widest is None else min(order, basis.widest)
 

@@ -11,15 +11,7 @@ static double gain(Search *s, int x, int y, const Word *given);
 /* Lists the steps of this kind to the columns in ``stale``. */
 static void weigh(Search *s, int kind);
 
-/* Lets Python look at signals: a run can be stopped. */
-static void heed(Search *s) {
-    s->work = 0;
-    if (s->thread) PyEval_RestoreThread(s->thread);
-    if (PyErr_CheckSignals()) s->failed = STOPPED;
-    if (s->thread) s->thread = PyEval_SaveThread();
-}
-
-/* The same, each time that so many products were worked out. */
+/* Lets Python look at signals each time that so many products were worked out. */
 static void worked(Search *s, double products) {
     if ((s->work += products) > MOST_WORK) heed(s);
 }

@@ -18,6 +18,7 @@ typedef struct {
     int *arrow;                  /* of each edge, the one that is drawn */
     int64_t *gains, value, bound; /* of turning each edge; of all colliders */
     char *refused;
+    const char *may_turn;        /* of each arrow; NULL: all may be turned */
     int *place;                  /* of each column in an order */
     Word *parents, *best, *fresh, *seen;
     const int64_t *orders;       /* of the columns, to start from */
@@ -31,9 +32,10 @@ static int first_of(const Word *set, int words) {
     return -1;
 }
 
-/* No other path leads from its tail to its head. */
+/* Allowed, and no other path leads from its tail to its head. */
 static int can_turn(Drawn *d, int arrow) {
     const int tail = d->tails[arrow];
+    if (d->may_turn && !d->may_turn[arrow]) return 0;
     memcpy(d->fresh, PARENTS_OF(d, d->heads[arrow]), d->words * sizeof(Word));
     drop(d->fresh, tail);
     memcpy(d->seen, d->fresh, d->words * sizeof(Word));
@@ -148,4 +150,24 @@ static void draw(Drawn *d) {
         }
         if (most == d->bound) return;
     }
+}
+
+/* Room for a skeleton of so many edges at most; triples, ``order`` and ``others`` come apart. */
+static int reserve_arrows(Drawn *d, size_t edges) {
+    const size_t size = (size_t)d->size, set = d->words * sizeof(Word);
+    int there = !!(d->tails = calloc(2 * edges + 1, sizeof(int)));
+    there &= !!(d->heads = calloc(2 * edges + 1, sizeof(int)));
+    there &= !!(d->place = calloc(size, sizeof(int)));
+    there &= !!(d->from = calloc(2 * edges + 2, sizeof(int)));
+    there &= !!(d->arrow = calloc(edges + 1, sizeof(int)));
+    there &= !!(d->refused = calloc(edges + 1, 1));
+    there &= !!(d->gains = calloc(edges + 1, sizeof(int64_t)));
+    there &= !!(d->parents = calloc(size, set)) & !!(d->best = calloc(size, set));
+    return there & !!(d->fresh = calloc(1, set)) & !!(d->seen = calloc(1, set));
+}
+
+static void release_arrows(Drawn *d) {
+    free(d->tails), free(d->heads), free(d->place), free(d->from), free(d->arrow);
+    free(d->refused), free(d->gains), free(d->parents), free(d->best), free(d->fresh);
+    free(d->seen), free(d->triple), free(d->order), free(d->others);
 }

@@ -3,94 +3,22 @@
    The same as ``refine.py``, with ``colliders.py`` and what ``pc.py`` weighs colliders by, which
    say what is done and why, and serve where this file was not compiled. ``compiled.py`` calls it. */
 
-#include "_gains.h"
+#include "_colliders.h"
 #include "_orient.h"
 
-enum { EVEN = 100 }; /* rounds in which the share of colliders settles at the latest */
-enum { BITS = 16, NEAR = 8 }; /* of a place among known answers; places that are looked at */
-static const double HEAVIEST = 15, SUREST = 1e9, GRAINS = 1 << 30, COLLIDERS = 1, OTHERS = 2;
-
-typedef struct { uint64_t question; double margin; } Known; /* 0: nothing yet */
+static const double GRAINS = 1 << 30;
 
 typedef struct {
     Search *s; /* for its tests */
-    Known *known; /* what was asked about colliders: rounds ask nearly the same */
+    Asker asker; /* rounds ask nearly the same about colliders */
     Drawn d;
     char *joined, *before; /* [round]: skeletons; the parents of the last round are before */
-    Word *given, *last;
+    Word *last;
     double *margins, *kept, *weights, *most;
     int rounds, room, drawn; /* whether arrows are drawn already */
 } Work;
 
 #define AT(w, x, y) ((size_t)(x) * (w)->s->size + (y))
-
-static double asked(Work *w, int x, int y, const Word *given) {
-    Search *s = w->s;
-    const int count = prepare(s, given);
-    const double of_y = solve(s, count, y, s->solved);
-    solve(s, count, x, s->solved + s->size);
-    return s->failed ? 0 : margin(s, count, x, y, of_y);
-}
-
-/* The same, given a and b (-1: nobody), asked once if there is a place for it. */
-static double remembered(Work *w, int x, int y, int a, int b) {
-    const uint64_t size = (uint64_t)w->s->size + 1, low = a < b ? a + 1 : b + 1;
-    const uint64_t high = a < b ? b + 1 : a + 1;
-    const uint64_t question = ((x * size + y) * size + low) * size + high + 1;
-    const uint64_t first = question * 0x9E3779B97F4A7C15u >> (64 - BITS);
-    Known *free = NULL;
-    for (int i = 0; i < NEAR && !free; i++) {
-        Known *one = w->known + ((first + i) & ((1 << BITS) - 1));
-        if (one->question == question) return one->margin;
-        if (!one->question) free = one;
-    }
-    memset(w->given, 0, w->s->words * sizeof(Word));
-    if (a >= 0) put(w->given, a);
-    if (b >= 0) put(w->given, b);
-    const double margin = asked(w, x, y, w->given);
-    if (free) *free = (Known){question, margin};
-    return margin;
-}
-
-/* --- colliders -------------------------------------------------------------------------------- */
-
-/* One side of a triple: the mean Bayes factor for independence, as a logarithm. */
-typedef struct { double best, likely; int count; } Side;
-
-static void add(Side *side, double margin) {
-    margin = fmax(-SUREST, fmin(margin, SUREST));
-    if (margin < side->best)
-        side->likely *= exp(margin - side->best), side->best = margin;
-    side->likely += exp(side->best - margin), side->count++;
-}
-
-static double mean(const Side *side) {
-    return side->best - log(fmax(side->likely, 1) / side->count);
-}
-
-/* For i - k - j: the log Bayes factor that it is a collider. */
-static double factor(Work *w, const char *joined, int i, int k, int j) {
-    Side without = {SUREST, 0, 0}, with_k = {SUREST, 0, 0};
-    add(&without, remembered(w, i, j, -1, -1));
-    add(&with_k, remembered(w, i, j, k, -1));
-    for (int z = 0; z < w->s->size; z++) {
-        if (z == i || z == j || z == k || !(joined[AT(w, i, z)] || joined[AT(w, j, z)])) continue;
-        add(&with_k, remembered(w, i, j, k, z));
-        add(&without, remembered(w, i, j, z, -1));
-    }
-    return fmax(-HEAVIEST, fmin(mean(&with_k) - mean(&without), HEAVIEST));
-}
-
-static double log_odds(const double *factors, int count) {
-    double share = COLLIDERS / (COLLIDERS + OTHERS), before = -1;
-    for (int round = 0; round < EVEN && share != before; round++) {
-        const double odds = log(share / (1 - share));
-        double believed = 0;
-        for (int i = 0; i < count; i++) believed += 1 / (1 + exp(-(factors[i] + odds)));
-        before = share, share = (believed + COLLIDERS) / (count + COLLIDERS + OTHERS);
-    }
-    return log(share / (1 - share));
-}
 
 static int grow(Work *w) {
     Drawn *d = &w->d;
@@ -123,7 +51,7 @@ static void weigh(Work *w, const char *joined) {
                     w->s->failed = NO_MEMORY;
                     return;
                 }
-                w->weights[d->triples] = factor(w, joined, i, k, j);
+                w->weights[d->triples] = factor(&w->asker, joined, i, k, j);
                 const int s = d->slots[AT(w, i, k)], t = d->slots[AT(w, j, k)];
                 d->triple[d->triples++] = (Triple){s, t, 0};
             }
@@ -146,9 +74,9 @@ static void imply(Work *w, int first) {
         for (int y = x + 1; y < size; y++) {
             if (w->before[x] && w->before[y]) continue;
             for (int i = 0; i < words; i++)
-                w->given[i] = d->best[(size_t)x * words + i] | d->best[(size_t)y * words + i];
-            drop(w->given, x), drop(w->given, y);
-            w->margins[AT(w, x, y)] = w->margins[AT(w, y, x)] = asked(w, x, y, w->given);
+                w->asker.given[i] = d->best[(size_t)x * words + i] | d->best[(size_t)y * words + i];
+            drop(w->asker.given, x), drop(w->asker.given, y);
+            w->margins[AT(w, x, y)] = w->margins[AT(w, y, x)] = asked(&w->asker, x, y, w->asker.given);
         }
     memcpy(w->last, d->best, (size_t)size * words * sizeof(Word));
 }
@@ -199,45 +127,27 @@ static void refine_all(Work *w, Word *best) {
 
 /* --- Python ----------------------------------------------------------------------------------- */
 
-static int reserve_tests(Work *w) {
-    Search *s = w->s;
-    const size_t size = (size_t)s->size;
-    int there = !!(s->root = calloc(size * size, sizeof(double)));
-    there &= !!(s->solved = calloc(4 * size, sizeof(double)));
-    there &= !!(s->given = calloc(size, sizeof(int)));
-    return there & !!(w->given = calloc(s->words, sizeof(Word)));
-}
-
 static int reserve(Work *w) {
     Search *s = w->s;
     Drawn *d = &w->d;
     const size_t size = (size_t)s->size, square = size * size, set = s->words * sizeof(Word);
-    const size_t edges = square / 2 + 1;
-    int there = reserve_tests(w);
+    int there = reserve_asker(&w->asker, s);
     there &= !!(w->joined = calloc(w->rounds + 2, square)) & !!(w->before = calloc(size, 1));
-    there &= !!(w->last = calloc(size, set)) & !!(w->known = calloc(1 << BITS, sizeof(Known)));
+    there &= !!(w->last = calloc(size, set));
     there &= !!(w->margins = calloc(square, sizeof(double)));
     there &= !!(w->most = calloc(size, sizeof(double)));
-    there &= !!(d->tails = calloc(2 * edges, sizeof(int)));
-    there &= !!(d->heads = calloc(2 * edges, sizeof(int)));
-    there &= !!(d->slots = calloc(square, sizeof(int))) & !!(d->place = calloc(size, sizeof(int)));
-    there &= !!(d->from = calloc(2 * edges + 2, sizeof(int)));
-    there &= !!(d->arrow = calloc(edges, sizeof(int))) & !!(d->refused = calloc(edges, 1));
-    there &= !!(d->gains = calloc(edges, sizeof(int64_t)));
-    there &= !!(d->parents = calloc(size, set)) & !!(d->best = calloc(size, set));
-    there &= !!(d->fresh = calloc(1, set)) & !!(d->seen = calloc(1, set));
+    there &= !!(d->slots = calloc(square, sizeof(int)));
+    there &= reserve_arrows(d, square / 2);
     return there && grow(w);
 }
 
 static void release(Work *w) {
-    Search *s = w->s;
     Drawn *d = &w->d;
-    free(s->root), free(s->solved), free(s->given);
-    free(w->joined), free(w->before), free(w->given), free(w->last), free(w->margins);
-    free(w->most), free(w->weights), free(w->known);
-    free(d->tails), free(d->heads), free(d->slots), free(d->place), free(d->from), free(d->arrow);
-    free(d->refused), free(d->gains), free(d->parents), free(d->best), free(d->fresh);
-    free(d->seen), free(d->triple), free(d->order), free(d->others);
+    release_asker(&w->asker);
+    free(w->joined), free(w->before), free(w->last), free(w->margins);
+    free(w->most), free(w->weights);
+    free(d->slots);
+    release_arrows(d);
 }
 
 static void search(Work *w, char *dag) {
@@ -298,13 +208,14 @@ static PyObject *refine(PyObject *self, PyObject *args) {
 }
 
 /* The z and the variance of each question, a row (x, y, *given) that is filled up with -1. */
-static void answer(Work *w, const int64_t *asked, Py_ssize_t count, Py_ssize_t width, double *out) {
-    Search *s = w->s;
+static void answer(Asker *a, const int64_t *asked, Py_ssize_t count, Py_ssize_t width,
+                   double *out) {
+    Search *s = a->s;
     for (Py_ssize_t i = 0; i < count && !s->failed; i++, asked += width) {
-        memset(w->given, 0, s->words * sizeof(Word));
+        memset(a->given, 0, s->words * sizeof(Word));
         for (Py_ssize_t j = 2; j < width; j++)
-            if (asked[j] >= 0) put(w->given, (int)asked[j]);
-        const int x = (int)asked[0], y = (int)asked[1], known = prepare(s, w->given);
+            if (asked[j] >= 0) put(a->given, (int)asked[j]);
+        const int x = (int)asked[0], y = (int)asked[1], known = prepare(s, a->given);
         const double of_y = solve(s, known, y, s->solved);
         solve(s, known, x, s->solved + s->size);
         out[i] = z_of(s, known, x, y, of_y, out + count + i);
@@ -317,7 +228,7 @@ static PyObject *ask(PyObject *self, PyObject *args) {
     PyObject *given[ARRAYS];
     Py_buffer views[ARRAYS];
     Search s = {0};
-    Work w = {.s = &s};
+    Asker a = {0};
     int held = 0;
     if (!PyArg_ParseTuple(args, "OOOOO", given, given + 1, given + 2, given + 3, given + 4))
         return NULL;
@@ -340,9 +251,9 @@ static PyObject *ask(PyObject *self, PyObject *args) {
         } else {
             s.size = (int)size, s.words = (s.size + WORD - 1) / WORD;
             s.matrix = views[2].buf, s.metric = views[3].buf, s.doubt = views[4].buf;
-            if (!reserve_tests(&w)) s.failed = NO_MEMORY;
-            if (!s.failed) answer(&w, views[1].buf, count, width, views[0].buf);
-            release(&w);
+            if (!reserve_asker(&a, &s)) s.failed = NO_MEMORY;
+            if (!s.failed) answer(&a, views[1].buf, count, width, views[0].buf);
+            release_asker(&a);
             if (s.failed == NO_MEMORY) PyErr_NoMemory();
         }
     }

@@ -88,4 +88,12 @@ static int within(const Search *s, const Word *a, const Word *b, int but) {
     return 1;
 }
 
+/* Lets Python look at signals: a run can be stopped. */
+static void heed(Search *s) {
+    s->work = 0;
+    if (s->thread) PyEval_RestoreThread(s->thread);
+    if (PyErr_CheckSignals()) s->failed = STOPPED;
+    if (s->thread) s->thread = PyEval_SaveThread();
+}
+
 #endif

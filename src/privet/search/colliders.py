@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from math import inf
 
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
 from privet.graph.bits import bitsets, flags_of, members
+from privet.search.compiled import drawn
 
 GRAIN = 1 << 30  # parts of one that weights are rounded to: whole numbers tie where they should
 
@@ -56,12 +58,18 @@ def best_dag(
     """The parents of each column, as bits, in the best DAG that a climb from one of these orders of
     the columns finds."""
     state = Orientation(adjacent, triples, weights, allowed)
+    settled = np.array([state.settled(order.tolist()) for order in orders], dtype=np.int64)
+    found = drawn(state.pairs, *state.triples, state.may_turn, settled)
+    return _climbed(state, settled) if found is None else bitsets(found.T)
+
+
+def _climbed(state: Orientation, orders: Indices) -> list[int]:
     best, most = state.parents, -inf
     for _ in state.starts(orders):
         state.climb()
         if state.value > most:
             best, most = list(state.parents), state.value
-        if most == state.bound:
+        if most == sum(weight for *_, weight in state.wanted):
             break
     return best
 
@@ -76,35 +84,52 @@ class Orientation:
     """
 
     def __init__(self, adjacent: Bools, triples: Indices, weights: Floats, allowed: Bools) -> None:
-        pairs = np.argwhere(np.triu(adjacent))
-        tails, heads = np.stack([pairs, pairs[:, ::-1]], axis=1).reshape(-1, 2).T
+        self.pairs = np.argwhere(np.triu(adjacent))
+        self.ends = tails, heads = np.stack([self.pairs, self.pairs[:, ::-1]], 1).reshape(-1, 2).T
         slots = np.zeros(adjacent.shape, dtype=np.intp)
         slots[tails, heads] = np.arange(len(tails))
-        self.ends, self.tails, self.heads = (tails, heads), tails.tolist(), heads.tolist()
-        self.may_turn = allowed[heads, tails].tolist()
-        self.joined = bitsets(adjacent)
+        self.may_turn = allowed[heads, tails]
+        self.adjacent = adjacent
         self.first = bitsets(adjacent.T & ~allowed)  # those that knowledge puts before each
         i, k, j = triples.T
         grains = np.rint(weights * GRAIN).astype(np.int64)
         self.triples = np.stack([slots[i, k], slots[j, k]]), grains
-        self.others: list[list[tuple[int, int]]] = [[] for _ in self.tails]
-        for s, t, weight in zip(*self.triples[0].tolist(), grains.tolist(), strict=True):
-            self.others[s].append((t, weight))
-            self.others[t].append((s, weight))
-        order = np.argsort(-grains, kind="stable")
-        order = order[grains[order] > 0]
-        self.bound = int(grains[order].sum())
-        arrows = self.triples[0][:, order] ^ 1  # both away from k
-        self.wanted = list(zip(*arrows.tolist(), grains[order].tolist(), strict=True))
         self.parents = [0] * len(adjacent)
         self.arrows: list[int] = []
         self.gains: list[int] = []
         self.ranking: list[int] = []
         self.value = 0
 
-    def starts(self, orders: Sequence[Indices]) -> Iterator[None]:
-        """Each of these orders of the columns in turn, but causes that are settled come first."""
-        places = np.argsort([self._settled(order.tolist()) for order in orders], axis=1)
+    @cached_property
+    def tails(self) -> list[int]:
+        return list(map(int, self.ends[0]))
+
+    @cached_property
+    def heads(self) -> list[int]:
+        return list(map(int, self.ends[1]))
+
+    @cached_property
+    def others(self) -> list[list[tuple[int, int]]]:
+        """With which each arrow would be in a collider, and what that weighs."""
+        out: list[list[tuple[int, int]]] = [[] for _ in self.tails]
+        slots, grains = self.triples
+        for s, t, weight in zip(*slots.tolist(), grains.tolist(), strict=True):
+            out[s].append((t, weight))
+            out[t].append((s, weight))
+        return out
+
+    @cached_property
+    def wanted(self) -> list[tuple[int, int, int]]:
+        """Colliders that weigh something, the heaviest first: both arrows away from their middle,
+        and the weight."""
+        slots, grains = self.triples
+        order = np.argsort(-grains, kind="stable")
+        order = order[grains[order] > 0]
+        return list(zip(*(slots[:, order] ^ 1).tolist(), grains[order].tolist(), strict=True))
+
+    def starts(self, orders: Sequence[Indices] | Indices) -> Iterator[None]:
+        """Each of these orders of the columns in turn."""
+        places, joined = np.argsort(orders, axis=1), bitsets(self.adjacent)
         drawn = places[:, self.ends[0]] < places[:, self.ends[1]]
         (s, t), grains = self.triples
         pull, rows = np.zeros(drawn.shape, dtype=np.int64), drawn.shape[1] * np.arange(len(drawn))
@@ -120,12 +145,12 @@ class Orientation:
             self.ranking = np.sort((edges - gains * len(edges))[gains > 0]).tolist()
             seen = 0
             for column in np.argsort(place).tolist():
-                self.parents[column] = self.joined[column] & seen
+                self.parents[column] = joined[column] & seen
                 seen |= 1 << column
             yield
 
-    def _settled(self, order: list[int]) -> list[int]:
-        """The same order, but for what knowledge puts first."""
+    def settled(self, order: list[int]) -> list[int]:
+        """The same order, but causes that knowledge puts first come first."""
         if not any(self.first):
             return order
         seen, waiting, out = 0, list(order), []

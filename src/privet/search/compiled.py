@@ -1,20 +1,24 @@
 """Searches that were compiled when Privet was installed, if they could be.
 
 ``_climb.c`` does what ``eager.py`` does, dozens of times as fast, for gains that have a formula,
-``_rounds.c`` what ``ges.py`` does in rounds, for gains by the row, and ``_refine.c`` what
-``refine.py`` does, for tests that have one.
+``_rounds.c`` what ``ges.py`` does in rounds, for gains by the row, ``_pc.c`` what ``pc.py`` and
+``_refine.c`` what ``refine.py`` does, for tests that have one, and ``_orient.c`` what
+``colliders.py`` does.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from privet.arrays import Bools, Floats, Indices
+from privet.arrays import Bools, Floats, Indices, Integers
 from privet.graph.bits import bitsets, flags_of
 from privet.search.options import Weights
 from privet.search.protocols import ClosedForm, Formula
+from privet.search.skeleton import Separators, Skeleton
 from privet.search.states import State
 
 try:
@@ -35,6 +39,28 @@ except ImportError:
     refine: Any = None
 else:
     refine = _refine
+try:
+    from privet.search import _orient  # type: ignore[attr-defined]
+except ImportError:
+    orient: Any = None
+else:
+    orient = _orient
+try:
+    from privet.search import _pc  # type: ignore[attr-defined]
+except ImportError:
+    pc: Any = None
+else:
+    pc = _pc
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What was asked in the meantime: how many questions, and as a listener remembers them the
+    lowest answer about each pair x < y (nan: none) with what was given (filled up with -1)."""
+
+    count: int
+    lowest: Floats
+    given: NDArray[np.int32]
 
 
 def climbed(state: State, weights: Weights, formula: Formula) -> State | None:
@@ -112,7 +138,78 @@ def asked(tests: ClosedForm, questions: Indices) -> tuple[Floats, Floats] | None
     return out[0], out[1]
 
 
+def skeleton(
+    tests: ClosedForm, strength: Floats, start: Skeleton, max_order: int, mend: bool
+) -> tuple[Skeleton, Heard] | None:
+    """What ``skeleton`` of ``pc.py`` finds where no edge is required; None if it is left to that:
+    some columns nearly tell another."""
+    if pc is None:
+        return None
+    size, joined = len(strength), start.adjacent.astype(np.uint8)
+    separators = _listed(start.separators, size, max_order)
+    margins, lowest, given = np.zeros((size, size)), *_unheard(size, max_order)
+    parts = (lowest, given, joined, separators, margins)
+    count = pc.skeleton(*parts, *_arrays(tests), np.ascontiguousarray(strength), mend)
+    if count is None:
+        return None
+    found = Skeleton(joined.view(bool), _separators(separators), margins)
+    return found, Heard(count, lowest, given)
+
+
+def _listed(separators: Separators, size: int, most: int) -> NDArray[np.int32]:
+    """For each pair how many columns separated it (-1: nothing did), and which."""
+    out = np.full((size, size, most + 1), -1, dtype=np.int32)
+    for count in range(most + 1):
+        some = [(*pair, *given) for pair, given in separators.items() if len(given) == count]
+        x, y, *given = np.array(some, dtype=np.intp).reshape(-1, count + 2).T
+        out[x, y, 0] = out[y, x, 0] = count
+        for at, each in enumerate(given, 1):
+            out[x, y, at] = out[y, x, at] = each
+    return out
+
+
+def _separators(told: NDArray[np.int32]) -> Separators:
+    """The same as it was."""
+    out: Separators = {}
+    counts = np.triu(told[:, :, 0] + 1, 1)
+    for count in range(told.shape[2]):
+        x, y = np.nonzero(counts == count + 1)
+        pairs = zip(x.tolist(), y.tolist(), strict=True)
+        out.update(zip(pairs, map(tuple, told[x, y, 1 : count + 1].tolist()), strict=True))
+    return out
+
+
+def collider_weights(
+    tests: ClosedForm, adjacent: Bools, triples: Indices
+) -> tuple[Floats, Heard] | None:
+    """What ``collider_weights`` of ``pc.py`` finds; None if it is left to that, as above."""
+    if pc is None:
+        return None
+    weights, (lowest, given) = np.zeros(len(triples)), _unheard(len(adjacent), 2)
+    shape = adjacent.view(np.uint8), triples.astype(np.int64)
+    count = pc.weigh(lowest, given, weights, *_arrays(tests), *shape)
+    return None if count is None else (weights, Heard(count, lowest, given))
+
+
+def _unheard(size: int, width: int) -> tuple[Floats, NDArray[np.int32]]:
+    return np.full((size, size), np.nan), np.full((size, size, width), -1, dtype=np.int32)
+
+
 def _arrays(tests: ClosedForm) -> list[Floats]:
     metric = tests.metric if tests.metric.size else tests.matrix
     arrays = (tests.matrix, metric, tests.doubt)
     return [np.ascontiguousarray(each, dtype=np.float64) for each in arrays]
+
+
+def drawn(
+    pairs: Indices, slots: Indices, grains: Integers, may_turn: Bools, orders: Indices
+) -> Bools | None:
+    """The DAG that ``best_dag`` of ``colliders.py`` finds over a skeleton of these pairs; the two
+    arrows of each triple are in ``slots``, what they weigh in ``grains``."""
+    if orient is None:
+        return None
+    dag = np.zeros((orders.shape[1],) * 2, dtype=np.uint8)
+    whole = (pairs, slots.T, grains)
+    numbers = [np.ascontiguousarray(each, dtype=np.int64) for each in whole]
+    orient.draw(dag, *numbers, may_turn.view(np.uint8), orders)
+    return dag.view(bool)

@@ -6,17 +6,21 @@ is made of.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import log
 
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
+from privet.search import compiled
 from privet.search.blocks import on_paths
 from privet.search.colliders import orient, unshielded
+from privet.search.compiled import Heard
+from privet.search.consistent import consistent
 from privet.search.constraints import Constraints
-from privet.search.protocols import Judge
+from privet.search.protocols import ClosedForm, Judge
 from privet.search.questions import beside_one, distinct
 from privet.search.skeleton import Ask, Skeleton, complete, explained_away, prune
 
@@ -34,9 +38,43 @@ COLLIDERS, OTHERS = 1.0, 2.0
 ROUNDS = 100
 
 
-def skeleton(judge: Judge, constraints: Constraints, max_order: int) -> Skeleton:
-    strength = judge.strengths()
-    found = complete(len(strength), constraints.possible)
+@dataclass(frozen=True)
+class Told:
+    """The margins of a judge in closed form, and who is to hear what they were asked."""
+
+    tests: ClosedForm
+    hear: Callable[[Heard], None]
+
+
+def skeleton(
+    judge: Judge,
+    constraints: Constraints,
+    max_order: int,
+    told: Told | None = None,
+    sharp: bool = False,
+    start: Skeleton | None = None,
+) -> Skeleton:
+    """From all edges, or those at the ``start``. ``sharp`` tests are held against each other:
+    separators are among neighbours in the end, if there is room for some (with one or two columns
+    given, too much would stay unexplained)."""
+    strength, mend = judge.strengths(), sharp and max_order >= DEAR
+    first = complete(len(strength), constraints.possible) if start is None else start
+    if told is not None and not constraints.required.any():
+        known = compiled.skeleton(told.tests, strength, first, max_order, mend)
+        if known is not None:
+            told.hear(known[1])
+            return constraints.without_circles(known[0], strength)
+    found = _pruned(judge, first, constraints, strength, max_order)
+    if mend:
+        restored = consistent(found, judge.margins, strength, max_order, WIDEST)
+        if restored is not found:  # and may explain others
+            found = _pruned(judge, restored, constraints, strength, max_order)
+    return constraints.without_circles(found, strength)
+
+
+def _pruned(
+    judge: Judge, found: Skeleton, constraints: Constraints, strength: Floats, max_order: int
+) -> Skeleton:
     for order in range(max_order + 1):
         dear = order == max_order and order >= DEAR  # before the last, all lowest answers count
         found = prune(
@@ -47,7 +85,7 @@ def skeleton(judge: Judge, constraints: Constraints, max_order: int) -> Skeleton
             required=constraints.required,
             widest=None if order < 2 else WIDEST,
         )
-    return constraints.without_circles(found, strength)
+    return found
 
 
 def of_use(ask: Ask, found: Skeleton, questions: Indices) -> Floats:
@@ -64,13 +102,24 @@ def arrows(
     constraints: Constraints,
     rng: np.random.Generator,
     restarts: int = 20,
+    told: Told | None = None,
 ) -> Bools:
     """The CPDAG over a skeleton that the evidence for and against colliders likes best."""
     triples = unshielded(found.adjacent)
-    weights = collider_weights(judge.margins, found.adjacent, triples)
+    weights = _compiled_weights(told, found.adjacent, triples)
+    if weights is None:
+        weights = collider_weights(judge.margins, found.adjacent, triples)
     return orient(
         found.adjacent, triples, weights, allowed=constraints.allowed, rng=rng, restarts=restarts
     )
+
+
+def _compiled_weights(told: Told | None, adjacent: Bools, triples: Indices) -> Floats | None:
+    known = None if told is None else compiled.collider_weights(told.tests, adjacent, triples)
+    if told is None or known is None:
+        return None
+    told.hear(known[1])
+    return known[0]
 
 
 def collider_weights(margins: Ask, adjacent: Bools, triples: Indices) -> Floats:

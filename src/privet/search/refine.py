@@ -29,7 +29,7 @@ from privet.search.compiled import refined as compiled
 from privet.search.constraints import Constraints
 from privet.search.pc import collider_weights
 from privet.search.protocols import ClosedForm, Judge
-from privet.search.skeleton import Ask, Skeleton
+from privet.search.skeleton import Ask, Skeleton, surest
 
 MOST_ROUNDS = 20
 RESTARTS = 5  # more find no better graphs: there is another round [found by experiment]
@@ -104,9 +104,7 @@ def contradicted(
 
 def _surest(missing: Bools, margins: Floats) -> Bools:
     """Those that no other one of either end exceeds."""
-    told = np.where(missing, margins + margins.T, 0.0)
-    most = told.max(axis=1, initial=0.0)
-    return np.asarray(missing & (told >= most) & (told >= most[:, None]))
+    return surest(np.where(missing, margins + margins.T, 0.0))
 
 
 def _oriented(ask: Ask, adjacent: Bools, allowed: Bools, orders: Sequence[Indices]) -> Bools:

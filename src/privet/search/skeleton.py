@@ -137,11 +137,21 @@ def batches(
 ) -> Iterator[Indices]:
     """The same, in order and not too many at a time."""
     pairs = np.argwhere(np.triu(adjacent & ~required))
+    return about(pairs, nearest(adjacent, strength, widest), order)
+
+
+def nearest(adjacent: Bools, strength: Floats, widest: int | None) -> Bools:
+    """The neighbours of each column, or so many of the strongest."""
     near = adjacent.copy()
     if widest is not None:
         for x in np.flatnonzero(adjacent.sum(axis=1) > widest).tolist():
             near[x] = False
             near[x, strongest(adjacent[x], strength[x], widest)] = True
+    return near
+
+
+def about(pairs: Indices, near: Bools, order: int) -> Iterator[Indices]:
+    """Questions about these pairs, given what is near one end; not too many at a time."""
     each = np.array([comb(count, order) for count in near.sum(axis=1).tolist()], dtype=float)
     batch = (each[pairs].sum(axis=1).cumsum() // MOST_QUESTIONS).astype(np.intp)
     for some in np.split(pairs, np.flatnonzero(np.diff(batch)) + 1):
@@ -155,6 +165,12 @@ def strongest(adjacent: Bools, strength: Floats, widest: int | None) -> list[int
     if widest is not None and len(members) > widest:
         members = np.sort(members[np.argsort(-strength[members], kind="stable")[:widest]])
     return [int(i) for i in members]
+
+
+def surest(told: Floats) -> Bools:
+    """The pairs of which something is told, and that no other one of either end exceeds."""
+    most = told.max(axis=1, initial=0.0)
+    return np.asarray((told > 0) & (told >= most) & (told >= most[:, None]))
 
 
 def _credible_first(questions: Indices, margins: Floats, strength: Floats) -> Indices:

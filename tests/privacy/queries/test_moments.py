@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from privet.errors import SchemaError
+from privet.privacy.queries import compiled
 from privet.privacy.queries.base import from_document, to_document
 from privet.privacy.queries.moments import (
     BINS,
@@ -254,3 +255,109 @@ def test_what_is_no_number_counts_as_the_centre() -> None:
     query = moments_for(1, np.random.default_rng(1), centres=(0.0,), transform=((FINE,),))
     odd, centre = (query.vectors(np.array([[x]])) for x in (np.nan, 0.0))
     assert np.array_equal(odd, centre)
+
+
+needed = pytest.mark.skipif(compiled.moments is None, reason="there was no compiler")
+ODD = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -0.0, 0.0, 5.0, -5.0, 2.5 / FINE]
+
+
+@needed
+@settings(max_examples=100)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 9),
+    st.sampled_from([1, 2, 511, 512, 1300]),
+    st.booleans(),
+    st.sampled_from(["some", "direction", "uncut"]),
+)
+def test_what_was_compiled_gives_every_row_the_same_vector_bit_for_bit(
+    seed: int, size: int, count: int, scales: bool, ball: str
+) -> None:
+    """And the same bins. What is half way between two whole numbers is among the rows."""
+    rng, schema = np.random.default_rng(seed), schema_for(size)
+    query = moments_for(size, rng)
+    if scales:
+        weights = np.diag(rng.integers(-FINE, FINE + 1, size))
+        query = replace(query, transform=tuple(map(tuple, weights.tolist())))
+    if ball != "some":
+        radius = 1.0 if ball == "direction" else size**0.5 * FINE * FINE
+        query = replace(query, radius=radius)
+    rows = rng.normal(0, 3, (count, size))
+    odd = rng.random(rows.shape) < 0.2
+    rows[odd] = rng.choice(ODD, odd.sum())
+    half = (rng.integers(-FINE, FINE, size) + 0.5) / FINE * query.reaches + query.centres
+    rows[0] = half
+    block = rows if seed % 2 else np.asfortranarray(rows)
+    histogram = Locations(columns=schema.names)
+    found = query.vectors(block), exact(histogram, block, schema)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "moments", None)
+        wanted = query.vectors(block), exact(histogram, block, schema)
+    assert np.array_equal(found[0], wanted[0])
+    assert found[1] == wanted[1]
+
+
+@needed
+def test_a_row_that_rounding_makes_too_long_counts_as_nothing_there_too() -> None:
+    """It never is: the room is too small for that. With more room, it is left out."""
+    z, ball = np.array([[3.0, 4.0], [4.0, 3.0]]), np.array([7.0, 1.0, 0.0, 7.0])
+    v = np.empty((3, 2))
+    compiled.moments.cut(v, z, ball)
+    assert v.tolist() == [[0, 0], [0, 0], [0, 0]], "4.2 and 5.6 are 4 and 6, of length 7.2"
+    compiled.moments.cut(v, z, np.array([6.0, 1.0, 2.0, 7.0]))
+    assert v.tolist() == [[2, 2], [4, 5], [5, 4]]
+    compiled.moments.cut(v, z, np.array([6.0, 1.0, 3.0, 7.0]))
+    assert v.tolist() == [[3, 3], [0, 0], [0, 0]], "the constant counts"
+
+
+@needed
+def test_every_bit_of_a_share_is_the_same_and_halves_go_to_the_even_side() -> None:
+    rng = np.random.default_rng(5)
+    x, out = rng.normal(size=(3, 2000)), np.empty((3, 2000))
+    centres, reaches = rng.normal(size=3), rng.uniform(0.5, 3, 3)
+    share = (x - centres[:, None]) / reaches[:, None]
+    compiled.moments.on_grid(out, x, centres, reaches, 2**50)
+    assert np.array_equal(out, np.rint(np.clip(share, -1, 1) * 2**50))
+    halves = (np.arange(-1000, 1000) + 0.5)[None] / FINE
+    compiled.moments.on_grid(out[:1], halves, np.zeros(1), np.ones(1), FINE)
+    assert np.array_equal(out[0], np.rint(halves[0] * FINE))
+    compiled.moments.cut(
+        both := np.empty((2, 2000)), halves * FINE, np.array([1.0, 1.0, 0.0, 2000.0])
+    )
+    assert np.array_equal(both[1], np.rint(halves[0] * FINE / np.maximum(1, abs(halves[0]) * FINE)))
+
+
+@needed
+def test_numbers_at_the_edges_of_bins_are_counted_as_in_arrays() -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(40):
+        low, high = np.sort(rng.normal(0, 10, 2)).tolist()
+        schema = Schema(
+            name="people", columns=(Column(name="a", kind="numeric", bounds=(low, high)),)
+        )
+        edges = low + (high - low) * np.arange(BINS + 1) / BINS
+        near = np.concatenate([edges, np.nextafter(edges, low), np.nextafter(edges, high)])
+        histogram = Locations(columns=("a",))
+        found = exact(histogram, near, schema)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compiled, "moments", None)
+            assert found == exact(histogram, near, schema)
+
+
+@needed
+def test_arrays_of_other_sizes_are_refused() -> None:
+    lines, line, out = np.zeros((2, 5)), np.ones(2), np.zeros((2, 5))
+    ball, total = np.array([6.0, 1.0, 2.0, 7.0]), np.zeros((2, 4), dtype=np.int64)
+    known = compiled.moments
+    for call, right, wrong in (
+        (known.on_grid, (out, lines, line, line, 8), (out, lines[:1], line[:1], line[:1], 8)),
+        (known.on_grid, (out, lines, line, line, 8), (out, lines, line[:1], line, 8)),
+        (known.on_grid, (out, lines, line, line, 8), (out, np.zeros((5, 2)).T, line, line, 8)),
+        (known.cut, (np.zeros((3, 5)), lines, ball), (out, lines, ball)),
+        (known.cut, (np.zeros((3, 5)), lines, ball), (np.zeros((3, 5)), lines, ball[:3])),
+        (known.locate, (total, lines, line, line), (total, lines, line[:1], line)),
+        (known.locate, (total, lines, line, line), (total[:1, :3], lines, line, line)),
+    ):
+        call(*right)
+        with pytest.raises(ValueError, match="wrong arrays"):
+            call(*wrong)

@@ -32,7 +32,7 @@ def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Gener
     local, constraints = basis.families(schema, settings.order)
     start = constraints.possible
     if not basis.noisy:
-        start = skeleton(basis.judge, constraints, settings.order).adjacent
+        start = skeleton(basis.judge, constraints, settings.order, basis.told).adjacent
     usual = MAX_PARENTS if basis.moments is None else MAX_NUMERIC_PARENTS
     if basis.local is None:
         usual = MAX_TESTED_PARENTS
@@ -46,8 +46,9 @@ def climbed(basis: Basis, schema: Schema, settings: Settings, rng: np.random.Gen
     """What is repeated on replicas: the same edges and colliders, by climbing instead of
     sampling, which takes a moment."""
     constraints = basis.constraints(schema)
-    found = skeleton(basis.judge, constraints, settings.order)
-    return closed(arrows(basis.judge, found, constraints, rng, RESTARTS), schema)
+    told = basis.told
+    found = skeleton(basis.judge, constraints, settings.order, told)
+    return closed(arrows(basis.judge, found, constraints, rng, RESTARTS, told), schema)
 
 
 def with_probabilities(graph: Graph, sampled: Sampled) -> Graph:

@@ -31,7 +31,7 @@ def find(basis: Basis, schema: Schema, settings: Settings, rng: np.random.Genera
             "answer together; choose moment-pc"
         )
     constraints = Constraints.of(schema.names, schema.knowledge)
-    found = skeleton(basis.judge, constraints, settings.order)
+    found = skeleton(basis.judge, constraints, settings.order, basis.told)
     basis.listener.separators = found.separators
     better = _refined(basis.wide, found.adjacent, constraints, rng)
     basis.listener.settle(better.dag, better.margins)

@@ -130,6 +130,7 @@ def _on(evidence: MomentEvidence, settings: Settings) -> Basis:
             near=near,
             separators=alone.listener.separators,
             wide=(_wide(gaussian.replica(stack, r), alpha) for r in range(count)),
+            sharp=not evidence.noise,
         )
 
     effects = partial(of_moments, [evidence])

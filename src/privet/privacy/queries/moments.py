@@ -19,6 +19,7 @@ import numpy as np
 
 from privet.arrays import Floats, Integers
 from privet.errors import SchemaError
+from privet.privacy.queries import compiled
 from privet.privacy.queries.base import Histograms, Query, Rows, codec, records_changed
 from privet.privacy.queries.wide import narrowed, widened
 from privet.schema.model import Adjacency, Schema
@@ -27,7 +28,7 @@ BINS = 32  # of a locating histogram: fewer blur wide bounds, more drown in nois
 FINE = 1 << 20  # steps of a column on either side of its centre, and the largest weight
 NORM = 1 << 14  # of a row's vector, so that sums over 2e9 rows stay within 64 bits
 PAIR, SQUARE = 17, 12  # weights of v_i v_j and v_i^2: 2 * 12**2 <= 17**2, and nearly equal
-STEP, FEWEST = 1 << 16, 1 << 9  # numbers, and at least so many rows, at a time: for the cache
+STEP, FEWEST = 1 << 14, 1 << 9  # numbers, and at least so many rows, at a time: for the cache
 MOST_COLUMNS = 4096  # FINE * FINE * columns stays below 2**53
 
 
@@ -60,6 +61,10 @@ class Locations(Histograms):
 
     def _add(self, total: Integers, block: Floats, schema: Schema) -> None:
         bounds = [schema.column(name).range or (0.0, 1.0) for name in self.columns]
+        if compiled.moments is not None:
+            lows, highs = np.array(bounds).T
+            compiled.moments.locate(total, _in_lines(block), lows.copy(), highs - lows)
+            return
         lines = total.reshape(len(self.columns), BINS)
         for counts, (low, high), x in zip(lines, bounds, block.T, strict=True):
             with np.errstate(over="ignore", invalid="ignore"):
@@ -153,17 +158,31 @@ class Moments(Query):
 
     def vectors(self, block: Floats) -> Floats:
         """The vectors v of some rows, as columns; whole numbers kept as floats."""
+        if compiled.moments is None:
+            return self._cut(self._mapped(self._on_grid(block)))
+        u, v = np.empty(block.shape[::-1]), np.empty((block.shape[1] + 1, len(block)))
+        centres, reaches = np.array(self.centres), np.array(self.reaches)
+        compiled.moments.on_grid(u, _in_lines(block), centres, reaches, FINE)
+        ball = np.array([self.room, self.radius, self.constant, NORM])
+        compiled.moments.cut(v, self._mapped(u), ball)
+        return v
+
+    def _on_grid(self, block: Floats) -> Floats:
+        """u, a line for each column."""
         with np.errstate(over="ignore", invalid="ignore"):  # no warning may depend on a row
-            share = np.ascontiguousarray(block.T - self._column(self.centres))
-            share /= self._column(self.reaches)
+            share = np.ascontiguousarray(block.T - np.array(self.centres)[:, None])
+            share /= np.array(self.reaches)[:, None]
         u = _within(share, -1.0, 1.0)
         u *= FINE
-        z = self._mapped(np.rint(u, out=u))
-        squared = np.zeros(u.shape[1])
+        return np.rint(u, out=u)
+
+    def _cut(self, z: Floats) -> Floats:
+        """v; z is changed."""
+        squared = np.zeros(z.shape[1])
         for line in z:
             squared += line * line
         z *= self.room / np.maximum(np.sqrt(squared), self.radius)
-        v = np.empty((len(z) + 1, u.shape[1]))
+        v = np.empty((len(z) + 1, z.shape[1]))
         v[0], v[1:] = self.constant, np.clip(np.rint(z), -NORM, NORM)
         v[1:, ~((v * v).sum(axis=0) <= NORM**2)] = 0.0
         return v
@@ -182,9 +201,11 @@ class Moments(Query):
     def _only_scales(self) -> bool:
         return not np.count_nonzero(self._transform - np.diag(np.diagonal(self._transform)))
 
-    @staticmethod
-    def _column(numbers: tuple[float, ...]) -> Floats:
-        return np.array(numbers)[:, None]
+
+def _in_lines(block: Floats) -> Floats:
+    """The numbers of each column in one piece, as they are mostly."""
+    lines = block.T
+    return lines if lines.strides[1] == lines.itemsize else np.ascontiguousarray(lines)
 
 
 def _within(share: Floats, low: float, high: float) -> Floats:
