@@ -104,7 +104,6 @@ EVIDENCE = {
     "weighed rows": weighed(1),
     "replicas of weighed rows": weighed(5),
     "weights that feign": feigning(weighed(1)),
-    "weights that feign, and strata that say little": feigning(noisy(20.0)),
     "replicas of weights that feign": feigning(weighed(5)),
 }
 

@@ -9,7 +9,8 @@ as often as others (by weight), weighed rows depart from independence by
 
 with nearly the same κ for all pairs [of simulated networks, whatever else depends on the two]. The
 margins before and after tell h, and rows that are made up, as if all columns were independent, tell
-κ for a clip that keeps as many.
+κ for a clip that keeps as many. Given other columns, h is another and not known: tests take this
+off for pairs alone.
 """
 
 from __future__ import annotations

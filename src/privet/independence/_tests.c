@@ -187,32 +187,21 @@ static void cross(const double *noise, const lanes *v, whole count, whole n, lan
         for (whole j = 0; j < count; j++) *out++ = dot(v + i * n, h + j * n, n);
 }
 
-/* How far shares of one end are moved where levels are kept by so much more than others. */
-static void lean(const Question *q, End *e, const double *bends) {
-    for (whole z = 0; z < q->n; z++) {
-        lanes mean = {0};
-        for (whole i = 0, at = z; i < e->k; i++, at += q->n) mean += e->shares[at] * bends[i];
-        for (whole i = 0, at = z; i < e->k; i++, at += q->n)
-            e->bent[at] = e->shares[at] * (bends[i] - mean);
-    }
-}
-
-/* Takes off what weights feign, and adds the doubt about that. */
+/* Takes off what weights feign between two columns, given nothing, and adds the doubt about that. */
 static void unfeign(Question *q) {
-    const whole n = q->n, m = q->size;
+    const whole m = q->size;
     const double curvature = q->all->curvature, doubt = q->all->doubt * q->all->doubt;
-    for (int end = 0; end < 2; end++)
-        lean(q, &q->ends[end], q->all->bends + q->columns[end] * q->all->most);
+    for (int end = 0; end < 2; end++) {
+        End *e = &q->ends[end];
+        const double *bends = q->all->bends + q->columns[end] * q->all->most;
+        lanes mean = {0};
+        for (whole i = 0; i < e->k; i++) mean += e->shares[i] * bends[i];
+        for (whole i = 0; i < e->k; i++) e->bent[i] = e->shares[i] * (bends[i] - mean);
+    }
     for (whole i = 0; i < m; i++) {
-        const lanes *x = q->ends[0].bent + q->x[i] * n, *y = q->ends[1].bent + q->y[i] * n;
-        const whole from = q->strata ? q->z[i] : 0, to = q->strata ? from + 1 : n;
-        lanes sum = {0};
-        for (whole z = from; z < to; z++) sum += q->weight[z] * x[z] * y[z];
-        if (q->strata) sum *= q->sure[from];
-        q->feint[i] = sum;
-        q->d[i] -= curvature * sum;
-        for (whole j = i - i % q->block; j <= i; j++)
-            q->base[i * m + j] += doubt * sum * q->feint[j];
+        q->feint[i] = q->weight[0] * q->ends[0].bent[q->x[i]] * q->ends[1].bent[q->y[i]];
+        q->d[i] -= curvature * q->feint[i];
+        for (whole j = 0; j <= i; j++) q->base[i * m + j] += doubt * q->feint[i] * q->feint[j];
     }
 }
 
@@ -313,7 +302,7 @@ static whole place(Question *q, char *start) {
         e->inner = q->all->inner + q->columns[end] * most * most;
         e->cells = NEW(cells, Cell), e->table = NEW(cells, lanes);
         e->shares = NEW(cells, lanes), e->free = NEW(cells, lanes);
-        e->bent = NEW(cells, lanes);
+        e->bent = NEW(e->k, lanes);
     }
     q->cells = NEW(times * a * b, Cell), q->table = NEW(times * a * b, lanes);
     for (int ends = 0; ends < 4; ends++) q->noise[ends] = NEW(n * n, double);
@@ -360,7 +349,7 @@ static lanes answer(Question *q, whole replica, lanes *factor, lanes *trace) {
     turn(q, 0, 1, b * times, q->table), turn(q, 1, a, times, q->table);
     share(q, &q->ends[0], q->noise[1]), share(q, &q->ends[1], q->noise[2]);
     freedom = q->strata ? stack(q) : pool(q, rows);
-    if (q->all->bends) unfeign(q);
+    if (q->all->bends && q->width == 2) unfeign(q);
     if (q->gauged) gauge(q, factor, trace);
     else weigh(q, factor);
     return freedom;

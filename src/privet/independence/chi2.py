@@ -30,7 +30,7 @@ from privet.evidence.table_replicas import PairNoise
 from privet.evidence.tables import TableEvidence
 from privet.independence import compiled
 from privet.independence import pooled as pooled_parts
-from privet.independence.strata import Strata, bent_shares, outer, shared_noise, strata_design
+from privet.independence.strata import Strata, shared_noise, strata_design
 from privet.independence.terms import Terms, added, grain
 
 # Numbers in one block of work, so that memory stays bounded whatever the size of the tables.
@@ -276,10 +276,6 @@ def _full_terms(evidence: TableEvidence, questions: Indices) -> Terms:
     blocks *= keep[:, :, None, None]
     at = np.arange(k * m)
     noise[:, at, at] += np.repeat(~keep, m, axis=1)  # left out: no departure, unit variance
-    if evidence.feigned is not None:
-        v = (_bent(evidence, questions, strata) * keep[:, :, None, None]).reshape(tests, k * m)
-        d = d - evidence.feigned.curvature * v.reshape(d.shape)
-        noise += evidence.feigned.doubt**2 * v[:, :, None] * v[:, None, :]
     seen = ((x.shares > 1e-9).sum(axis=2) - 1) * ((y.shares > 1e-9).sum(axis=2) - 1)
     return Terms(
         d=(d * keep[:, :, None, None]).reshape(tests, k * m),
@@ -289,16 +285,6 @@ def _full_terms(evidence: TableEvidence, questions: Indices) -> Terms:
         freedom=(seen * keep).sum(axis=1),
         grain=grain(d.shape[2], d.shape[3], k),
     )
-
-
-def _bent(evidence: TableEvidence, questions: Indices, strata: Strata) -> Floats:
-    """What weights feign in each stratum, for a curvature of 1."""
-    assert evidence.feigned is not None
-    sides = []
-    for end, side in enumerate((strata.x, strata.y)):
-        bends = evidence.feigned.bends[questions[:, end], : side.shares.shape[-1]]
-        sides.append(bent_shares(side.shares, evidence.repeated(bends)[:, None]))
-    return outer(*sides) * np.maximum(strata.total, 0.0)[:, :, None, None]
 
 
 def _full_noise(strata: Strata, both: Floats) -> Floats:

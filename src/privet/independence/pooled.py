@@ -15,11 +15,9 @@ from functools import reduce
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices, Integers
-from privet.evidence.feigned import Feigned
 from privet.evidence.located import Located, alike, keys
 from privet.evidence.tables import TableEvidence
 from privet.independence.strata import (
-    bent_shares,
     diagonal,
     kronecker,
     multinomial,
@@ -73,10 +71,9 @@ class _Ends:
     """One end of some questions, of so many levels, in all strata of its Z.
 
     Of the products row col / N_z, ``left`` and ``right`` are factors, whichever end this is; and so
-    is ``sampling`` of the sampling covariance, and ``bent`` of what weights feign. ``free`` is the
-    first column of L_z B, ``within`` the product of the others with themselves, ``noise`` the
-    covariance of two strata for components that hold this end, and ``seen`` counts the levels that
-    there are."""
+    is ``sampling`` of the sampling covariance. ``free`` is the first column of L_z B, ``within``
+    the product of the others with themselves, ``noise`` the covariance of two strata for components
+    that hold this end, and ``seen`` counts the levels that there are."""
 
     left: Floats  # (replicas, ends, 2 strata, levels)
     right: Floats
@@ -85,19 +82,14 @@ class _Ends:
     seen: Integers  # (replicas, ends)
     within: Floats  # (ends, levels - 1, levels - 1)
     noise: Floats  # (ends, strata, strata)
-    bent: Floats | None  # (replicas, ends, strata, levels - 1)
+    shares: Floats  # (replicas, ends, strata, levels)
 
     @staticmethod
     def of(
-        values: Floats,
-        noise: Floats | None,
-        inverse: Floats,
-        strata: _Strata,
-        z: Indices,
-        bends: Floats | None,
+        values: Floats, noise: Floats | None, inverse: Floats, strata: _Strata, z: Indices
     ) -> _Ends:
         """From the components of (x, *Z), the variances of those that hold x (None: there is no
-        noise), the inverse designs of x, the places of Z, and how much of x's levels was kept."""
+        noise), the inverse designs of x, and the places of Z."""
         design, total, informative = strata.design[z], strata.total[:, z], strata.informative[:, z]
         own = strata.noise[z] if noise is None else _spread(design, noise)
         margin = design @ values.swapaxes(2, 3) @ inverse.swapaxes(1, 2)
@@ -115,9 +107,7 @@ class _Ends:
             seen=(shares > 1e-9).any(axis=2).sum(axis=2),
             within=rest @ rest.swapaxes(1, 2),
             noise=own,
-            bent=None
-            if bends is None
-            else bent_shares(shares, bends[:, None]) * np.sqrt(np.maximum(total, 0.0)),
+            shares=shares,
         )
 
 
@@ -179,15 +169,17 @@ def _of_block(
             values = values.reshape(-1, len(at), k, strata.design.shape[1])
             inverse = evidence.all_designs[ends[at, 0], :k, :k]
             noise = None if evidence.exact else variances[:, 1].reshape(len(at), -1)
-            bends = None if evidence.feigned is None else evidence.feigned.bends[ends[at, 0], :k]
-            known[k] = _Ends.of(values, noise, inverse, strata, place[given[at]], bends)
+            known[k] = _Ends.of(values, noise, inverse, strata, place[given[at]])
         for own in alike(levels[chosen]):
             at = chosen[own]
             first, second = (known[k] for k in levels[at[0]].tolist())
             table, noise = pairs.at(at)
             common = None if evidence.exact else (noise, strata.noise[place[z[at]]])
             found = _joined(table, first, inner[x[at]], second, inner[y[at]], common)
-            yield at, _without(found, evidence.feigned, first, inner[x[at]], second, inner[y[at]])
+            if evidence.feigned is not None and not len(columns):
+                shares = first.shares[:, inner[x[at]], 0], second.shares[:, inner[y[at]], 0]
+                found = _without(found, evidence, questions[at], shares)
+            yield at, found
 
 
 @dataclass(frozen=True)
@@ -253,12 +245,17 @@ def _joined(
 
 
 def _without(
-    parts: Parts, feigned: Feigned | None, x: _Ends, i: Indices, y: _Ends, j: Indices
+    parts: Parts, evidence: TableEvidence, pairs: Indices, shares: tuple[Floats, Floats]
 ) -> Parts:
-    """The same without what weights feign, and with the doubt about that."""
-    if feigned is None or x.bent is None or y.bent is None:
-        return parts
-    v = (x.bent[:, i].swapaxes(2, 3) @ y.bent[:, j]).reshape(parts.d.shape)
+    """The parts of pairs without what weights feign between independent columns, and with the doubt
+    about that; from the shares (replicas x pairs x levels) of both ends."""
+    feigned, bent = evidence.feigned, list[Floats]()
+    assert feigned is not None
+    for ends, own in zip(pairs.T, shares, strict=True):
+        bends = feigned.bends[ends, : own.shape[-1]]
+        bent.append((own * (bends - (own * bends).sum(axis=-1, keepdims=True)))[..., :-1])
+    rows = np.maximum(np.atleast_1d(evidence.rows), 0.0)[:, None, None]
+    v = rows * (bent[0][..., :, None] * bent[1][..., None, :]).reshape(parts.d.shape)
     doubt = feigned.doubt**2 * v[..., :, None] * v[..., None, :]
     return replace(parts, d=parts.d - feigned.curvature * v, noise=parts.noise + doubt)
 

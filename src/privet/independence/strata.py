@@ -191,14 +191,6 @@ def _shares(
     return out
 
 
-def bent_shares(shares: Floats, bends: Floats) -> Floats:
-    """How far shares are moved where levels are kept by so much more than others; the last level
-    is dropped."""
-    centred = bends - (shares * bends).sum(axis=-1, keepdims=True)
-    out: Floats = (shares * centred)[..., :-1]
-    return out
-
-
 def well_above(total: Floats, noise: Floats) -> Bools:
     """Which strata count."""
     out: Bools = total >= np.maximum(FEWEST_ROWS - HAIR, NOISE_DEVIATIONS * noise)
