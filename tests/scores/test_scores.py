@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from scipy.stats import multivariate_t
 
 from privet.errors import EvidenceError
+from privet.evidence import exact_tables
+from privet.evidence.counts import PairCounts
 from privet.evidence.exact_tables import ExactTables
 from privet.evidence.moments import MomentEvidence
 from privet.evidence.tables import TableEvidence
@@ -552,7 +554,10 @@ def test_fans_hold_tables_and_tables_hold_fans() -> None:
     assert made.columns == (0, 3) and (made.counts == whole).all()
 
 
-def test_where_most_columns_are_asked_for_beside_a_base_all_are_counted() -> None:
+def test_where_most_columns_are_asked_for_beside_a_base_all_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exact_tables, "FEW_NUMBERS", 0)
     asked = list[Tables | Fans]()
     tables = counted(rows_of(9), asked=asked)
     tables.fans([(0,), (1, 2)], np.array([[False, True, True, True], [True, False, False, False]]))
@@ -563,6 +568,36 @@ def test_where_most_columns_are_asked_for_beside_a_base_all_are_counted() -> Non
     ]
     tables.fans([(1,), (0,)], np.array([[False, False, True, True], [False, True, False, False]]))
     assert len(asked) == 2
+
+
+def test_beside_a_small_base_all_columns_are_counted() -> None:
+    asked = list[Tables | Fans]()
+    tables = counted(rows_of(9), asked=asked)
+    tables.fans([(1, 2)], np.array([[True, False, False, False]]))
+    assert [query.sets for query in asked] == [((("b", "c"), ("a", "d")),)]
+
+
+@pytest.mark.parametrize("arrays", [False, True])
+def test_pairs_of_a_tree_are_counted_with_the_first_row(
+    arrays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if arrays:
+        monkeypatch.setattr(compiled, "gains", None)
+    asked, schema = list[Tables | Fans](), schema_of()
+    tables = counted(rows_of(9), asked=asked)
+    tables.pairs = PairCounts.counted(schema, tables._ask)  # type: ignore[arg-type]
+    score = bic(tables)
+    nothing, others = np.empty((4, 0), dtype=np.intp), ~np.eye(4, dtype=bool)
+    gains = np.triu(score.rows(np.arange(4), nothing, others), 1)
+    x, y = divmod(int(gains.argmax()), 4)
+    del asked[:]
+    beside = np.array([[i not in (x, y) for i in range(4)]])
+    score.rows(np.array([x]), indices((y,)), beside)
+    (fans,) = asked
+    bases = [base for base, _ in fans.sets]
+    assert (schema.names[x], schema.names[y]) in bases and len(bases) <= 3
+    joined = [{schema.names.index(name) for name in base} for base in bases]
+    assert all(gains[min(pair), max(pair)] > 0 for pair in joined)
 
 
 def test_what_was_counted_can_be_saved_and_searched_again(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ from privet.schema.model import Schema
 
 Members = tuple[int, ...]
 Source = Callable[[Tables | Fans], Release]
-FEW_CELLS = 64  # of a base beside which all columns are counted at once
+FEW_CELLS = 64  # of a base beside which all columns are counted, if most are asked for
+FEW_NUMBERS = 1 << 10  # of a fan that is counted whole: to ask for the rest would take longer
 
 
 class Fan(NamedTuple):
@@ -49,6 +50,7 @@ class ExactTables:
     ) -> None:
         self.names, self._index = names, {name: i for i, name in enumerate(names)}
         self.cardinalities = cardinalities
+        self._levels = sum(cardinalities)
         self._ask, self.pairs = source, pairs
         self._known: dict[Members, Integers] = {}  # axes in the order of the columns
         self._releases: list[Release] = []
@@ -76,6 +78,11 @@ class ExactTables:
         for release in self._releases:
             found.setdefault(type(release.query), []).append(release)
         return tuple(_joined(same) for same in found.values())
+
+    @property
+    def open(self) -> bool:
+        """Whether somebody counts what is missing."""
+        return self._ask is not None
 
     def at_hand(self, sets: Indices) -> Bools:
         """Which of these tables are known, or can be counted."""
@@ -140,10 +147,11 @@ class ExactTables:
         return next((fan for fan in self.held.get(base, ()) if not others & ~fan.held), None)
 
     def _beside(self, base: Members, others: int) -> Members:
-        """The columns to be counted: all, where most are asked for and tables are small, since a
-        search asks for the others sooner or later."""
+        """The columns to be counted: all, where tables are small and most are asked for, or very
+        small, since a search asks for the others sooner or later."""
+        cells = prod([self.cardinalities[i] for i in base])
         most = 2 * others.bit_count() > len(self.names)
-        if most and prod([self.cardinalities[i] for i in base]) <= FEW_CELLS:
+        if (most and cells <= FEW_CELLS) or cells * self._levels <= FEW_NUMBERS:
             return tuple([i for i in range(len(self.names)) if i not in base])
         return tuple(members(others))
 

@@ -259,6 +259,8 @@ class Likelihood(Counted):
         return self._at_hand
 
     def rows(self, ys: Indices, given: Indices, asked: Bools) -> Floats:
+        if given.shape[1] and self._tables.rows is None:
+            self._foresee()
         held = self._held() if given.shape[1] else None
         if held is None:
             return super().rows(ys, given, asked)
@@ -312,6 +314,14 @@ class Likelihood(Counted):
         self._tables.learn(fans)
         return True
 
+    def _foresee(self) -> None:
+        """Counts at once what is soon asked for, one after the other: all columns beside the pairs
+        of a tree that gains most, since nearly all of these are joined on the way."""
+        if self._of_pairs is not None and self._tables.open:
+            every = (1 << len(self._levels)) - 1
+            tree = _tree(self._of_pairs)
+            self._count([((x, y), every & ~(1 << x | 1 << y)) for x, y in tree])
+
     def _beside(self, ys: Indices, bases: Indices, fits: Bools) -> Floats:
         self._tables.fans([*map(tuple, bases.tolist())], fits)
         held = self._held()
@@ -322,6 +332,18 @@ class Likelihood(Counted):
         sets = ys.astype(np.int64), given, np.ascontiguousarray(fits)
         assert not compiled.gains.rows(*held, *sets, out), "all were counted"
         return out
+
+
+def _tree(gains: Floats) -> list[tuple[int, int]]:
+    """Of all pairs that gain anything, the best ones that close no circle."""
+    xs, ys = np.nonzero(np.triu(gains, 1) > 0)
+    order = np.argsort(-gains[xs, ys], kind="stable")
+    part, found = [*range(len(gains))], []  # columns that are joined have the same number
+    for x, y in zip(xs[order].tolist(), ys[order].tolist(), strict=True):
+        if (one := part[x]) != (other := part[y]):
+            found.append((x, y))
+            part = [one if own == other else own for own in part]
+    return found
 
 
 def _places(bases: Indices, ys: Indices) -> list[int]:
