@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from privet.arrays import Floats
-from privet.evidence.feigned import Feigned, MadeUp, bent
+from privet.evidence.feigned import Feigned, MadeUp, bent, kept_share
 from privet.evidence.tables import TableEvidence
 from privet.evidence.white import Design
 from privet.independence.tables import TableJudge
@@ -58,6 +58,28 @@ def test_the_curvature_is_that_of_all_rows(radius: float) -> None:
     assert 0.3 < kept < 0.99
     found = MadeUp.of([1 / share - 1 for share in shares]).curvature(kept)
     assert found == pytest.approx(wanted, rel=0.3, abs=0.1)
+
+
+@pytest.mark.parametrize("after", [-50.0, 0.0, 300.0, 594.0, 600.0, 900.0, 1e5])
+@pytest.mark.parametrize("blur", [0.0, 60.0, 2000.0])
+def test_rows_that_noise_has_made_give_no_curvature_without_bounds(
+    after: float, blur: float
+) -> None:
+    """More rows after than before, nearly as many, or fewer than none."""
+    for before in (600.0, 0.0, -30.0):
+        kept = kept_share(before, blur**2, after, blur**2)
+        assert kept <= 0.99
+        for shares in (UNEVEN, UNEVEN[:2], [*UNEVEN, np.ones(1)]):
+            assert abs(MadeUp.of([1 / share - 1 for share in shares]).curvature(kept)) < 200
+    assert kept_share(600.0, 60.0**2, 600.0, 0.0) == pytest.approx(0.9)
+    assert kept_share(600.0, 1.0, 300.0, 1.0) == 0.5
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.5, 0.99, 1.0])
+def test_levels_that_are_kept_alike_have_no_curvature(kept: float) -> None:
+    even = [np.full(k, 1 / k) for k in (2, 3, 4, 5)]
+    for some in (even, [*even, UNEVEN[0]], [np.ones(1), np.ones(1)]):
+        assert MadeUp.of([1 / share - 1 for share in some]).curvature(kept) == 0.0
 
 
 def test_how_unevenly_levels_were_kept_is_told_by_margins() -> None:

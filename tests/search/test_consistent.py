@@ -112,3 +112,19 @@ def test_more_edges_are_found_where_effects_nearly_cancel() -> None:
         plain += (skeleton(judge, no_knowledge(14), 4).adjacent & joined).sum()
         sharp += (skeleton(judge, no_knowledge(14), 4, sharp=True).adjacent & joined).sum()
     assert plain < sharp <= truth
+
+
+def test_a_separator_that_is_joined_to_one_end_is_believed() -> None:
+    """Nothing is asked; if it is joined to neither end, or only a part of it is, something is."""
+    adjacent, asked = np.zeros((4, 4), dtype=bool), []
+    adjacent[0, 1] = adjacent[1, 0] = True
+
+    def ask(questions: Indices) -> Floats:
+        asked.append(questions)
+        return np.full(len(questions), -1.0)
+
+    for given, again in (((1,), False), ((2,), True), ((1, 2), True), ((), False)):
+        start = Skeleton(adjacent, {(0, 3): given})
+        asked.clear()
+        assert consistent(start, ask, np.ones((4, 4)), 2, WIDEST) is start
+        assert bool(asked) == again

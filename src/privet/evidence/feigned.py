@@ -31,6 +31,8 @@ CURVED_PAIRS = 15  # that tell κ
 # a quarter to a half of itself.]
 OFF, OFF_AT_LEAST = 0.4, 0.3
 MOST_BENT = 2.0  # h - 1 is not believed beyond
+MOST_KEPT = 0.99  # nor the share of rows that was kept, as κ has no bounds near 1
+LEAST_SPREAD = 1e-12  # of h, in all pairs: below, levels are kept alike but for rounding
 STEPS = 40  # of halving, to find a radius
 
 
@@ -89,7 +91,7 @@ class MadeUp:
             )
             made += float(one @ (table - np.outer(p, q)) @ other)
             spread += float((p * one**2).sum() * (q * other**2).sum())
-        return made / spread if spread > 0 else 0.0
+        return made / spread if spread > LEAST_SPREAD else 0.0
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,14 @@ def bent(before: Floats, noise: Floats, after: Floats, later: Floats) -> Floats:
     out = after / before - 1
     blur = (noise + later) / before**2
     return np.asarray(out * np.maximum(1 - blur / np.maximum(out**2, 1e-12), 0.0))
+
+
+def kept_share(before: float, noise: float, after: float, later: float) -> float:
+    """Of the rows, from their numbers before and after with the variances of their noise; not
+    nearer to 1 than noise could have brought it."""
+    rows = max(before, 1.0)
+    blur = float(np.sqrt(later + noise * (after / rows) ** 2)) / rows
+    return min(after / rows, 1 - blur, MOST_KEPT)
 
 
 @lru_cache(maxsize=8)  # a run asks several times

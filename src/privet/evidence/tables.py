@@ -21,7 +21,7 @@ from privet.arrays import Bools, Floats, Indices, Integers
 from privet.errors import EvidenceError
 from privet.evidence import completion
 from privet.evidence.cuts import as_cut
-from privet.evidence.feigned import Feigned, bent
+from privet.evidence.feigned import Feigned, bent, kept_share
 from privet.evidence.whole_table import interactions, is_whole
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import design_inverse
@@ -155,7 +155,9 @@ class TableEvidence:
             for i, k in enumerate(self.cardinalities)
         ]
         own = [(u**2).sum(axis=1) for u in self.features]
-        kept = float(self.rows) / max(float(before.rows), 1.0)
+        kept = kept_share(
+            float(before.rows), before.rows_variance, float(self.rows), self.rows_variance
+        )
         return replace(self, feigned=Feigned.of(own, kept, bends))
 
     def shares(self, column: int) -> tuple[Floats, Floats]:

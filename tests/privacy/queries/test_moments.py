@@ -183,6 +183,23 @@ def test_every_number_has_an_answer_and_no_warning() -> None:
             assert len(exact(query, rows, schema)) == query.size(schema)
 
 
+@pytest.mark.parametrize("radius", [5e-324, 1e-310, 1e308])
+def test_a_row_at_the_centre_is_no_warning_whatever_the_radius(
+    radius: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is it told from others by an answer that is none."""
+    schema, centre = schema_for(3), np.zeros((1, 3))
+    query = moments_for(3, np.random.default_rng(1), centres=(0.0,) * 3, radius=radius)
+    query.check(schema)
+    rows = np.vstack([centre, np.ones((1, 3)), centre])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = exact(query, rows, schema)
+        monkeypatch.setattr(compiled, "moments", None)
+        assert exact(query, rows, schema) == found
+        assert exact(query, centre, schema) == [SQUARE * query.constant**2, *[0] * 9]
+
+
 def test_no_rows_give_zeros() -> None:
     schema = schema_for(3)
     for query in (Locations(columns=schema.names), moments_for(3, np.random.default_rng(1))):

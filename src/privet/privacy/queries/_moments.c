@@ -7,9 +7,15 @@
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+
+/* Elsewhere numbers may keep more digits, and nothing here would be whole: arrays serve. */
+#if defined(__FAST_MATH__) || FLT_EVAL_METHOD != 0
+#error "numbers must be rounded as they are in arrays"
+#endif
 
 typedef Py_ssize_t whole;
 enum { ROWS = 512 }; /* at a time */

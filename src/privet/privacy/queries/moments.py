@@ -181,7 +181,8 @@ class Moments(Query):
         squared = np.zeros(z.shape[1])
         for line in z:
             squared += line * line
-        z *= self.room / np.maximum(np.sqrt(squared), self.radius)
+        with np.errstate(over="ignore", invalid="ignore"):  # 0 beside the smallest of radii
+            z *= self.room / np.maximum(np.sqrt(squared), self.radius)
         v = np.empty((len(z) + 1, z.shape[1]))
         v[0], v[1:] = self.constant, np.clip(np.rint(z), -NORM, NORM)
         v[1:, ~((v * v).sum(axis=0) <= NORM**2)] = 0.0
