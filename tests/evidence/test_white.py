@@ -20,6 +20,7 @@ from privet.evidence.white import (
     PAIRS,
     RADII,
     RAREST,
+    UNFORESEEN,
     Design,
     contrast_worth,
 )
@@ -54,6 +55,21 @@ def test_the_first_clip_promises_most() -> None:
         squared = made._squared(SMALL)
         others = [made._clip(SMALL, radius * float(squared.mean())) for radius in RADII]
         assert best == max(made.worth(other, budget) for other in others)
+
+
+def test_a_clip_is_wider_for_what_cannot_be_foreseen() -> None:
+    """The more so, the less noise there is beside it; whether white features are worth it is
+    judged by what can be foreseen."""
+    made = design([UNEVEN[1]] * 4)
+    wide, narrow = (
+        [made.first_clip(budget, doubt).radius for budget in (1e-6, 1e-3, 1.0)]
+        for doubt in (UNFORESEEN, 0.0)
+    )
+    assert all(a >= b for a, b in zip(wide, narrow, strict=True)) and wide[2] > narrow[2]
+    course = made.course(1.0)
+    assert course.first.radius == made.first_clip(float(course.pairs)).radius
+    best = made.first_clip(float(PAIRS), unforeseen=0.0)
+    assert course.worth == made.worth(best, float(PAIRS)) > made.worth(course.first, float(PAIRS))
 
 
 @pytest.mark.parametrize("shares", [UNEVEN[:1] * 4, [*UNEVEN, UNEVEN[1]]])
