@@ -5,9 +5,10 @@
 
 enum { WIDEST = 8, DEAR = 3 };
 static const double SURE = 2.995732273553991; /* log 20 */
+static const double SURENESS = 0.25;
 
 /* An answer that speaks against the edge x - y, and how weak this is beside the paths through what
-   was given. */
+   was given, the weaker the surer the answer is. */
 typedef struct { double weakness, margin; int x, y, given[WIDEST]; } Found;
 
 typedef struct {
@@ -50,6 +51,7 @@ static void keep(Skeleton *k, double margin) {
         through = fmin(through, fmin(k->strength[PAIR(k, k->x, z)], k->strength[PAIR(k, k->y, z)]));
     }
     one->weakness = k->strength[PAIR(k, k->x, k->y)] / (k->order ? through : 1);
+    one->weakness *= exp(SURENESS * margin);
 }
 
 /* Whether the question could explain the edge: its members lie on paths between the ends, and none

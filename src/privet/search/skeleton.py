@@ -5,7 +5,8 @@ margin for each: positive says dependent, negative independent, and its size say
 
 What differs from the textbook, and makes it robust to noise [found by experiment]:
 - All independences of an order are collected on the frozen graph and taken in the order of
-  their credibility: first the edges that are weak compared with the paths through Z.
+  their credibility: first the edges that are weak compared with the paths through Z, and the
+  answers that are sure.
 - A separator must make sense when it is used: each member of Z lies on a path between x and y
   in the graph as it is then. With a perfect oracle this never forbids a minimal separator.
 - Explanations do not contradict each other. If z has nothing to do with y given S, then z and S
@@ -32,6 +33,7 @@ Ask = Callable[[Indices], Floats]
 Separators = dict[tuple[int, int], tuple[int, ...]]
 
 MOST_QUESTIONS = 1 << 20  # at a time, so that memory stays bounded
+SURENESS = 0.25  # what a margin counts beside the log of how weak an edge is
 SURE = log(20)  # margin of an independence that others do not call in question
 FEW = 1024  # explanations that are looked at before those of edges that are gone are left out
 
@@ -179,7 +181,7 @@ def _credible_first(questions: Indices, margins: Floats, strength: Floats) -> In
     if given.shape[1]:
         through = np.minimum(strength[x[:, None], given], strength[y[:, None], given]).min(axis=1)
         weakness = weakness / through
-    return np.lexsort((margins, weakness))
+    return np.lexsort((margins, weakness * np.exp(SURENESS * margins)))
 
 
 def _on_paths(neighbours: list[int], x: int, y: int, given: Iterable[int]) -> bool:
