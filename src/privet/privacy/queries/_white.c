@@ -1,0 +1,159 @@
+/* The weights of rows, as ``white.py`` finds them in arrays, and the same bit for bit: a weight is
+   made of one row alone, by operations that are rounded correctly and in the order of the steps.
+   Where this file was not compiled, that one serves. */
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+
+/* Elsewhere numbers may keep more digits: arrays serve. */
+#if defined(__FAST_MATH__) || FLT_EVAL_METHOD != 0
+#error "numbers must be rounded as they are in arrays"
+#endif
+
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define INLINE static inline
+#endif
+
+typedef Py_ssize_t whole;
+enum { ROWS = 64 }; /* at a time: their lengths in all columns stay in the cache */
+enum { COLUMN, FROM_HERE, PLUS, ADD, SCALE, CLOSE, KINDS }; /* as in white.py */
+
+typedef struct { int64_t kind, place; } Step;
+typedef struct { const Step *steps; const double *prices; double nothing; whole count; } Plan;
+typedef double Line[ROWS];
+
+/* The squared lengths of some rows, from those of their columns. */
+INLINE void squared(const Plan *p, Line *columns, Line *from_here, double *out) {
+    Line sum, total = {0};
+    const double *own = sum;
+    for (whole r = 0; r < ROWS; r++) sum[r] = 0, out[r] = p->nothing;
+    for (whole s = 0; s < p->count; s++) {
+        const whole at = (whole)p->steps[s].place;
+        const double *given = columns[p->steps[s].kind == CLOSE ? 0 : at];
+        switch (p->steps[s].kind) {
+        case COLUMN: own = given; break;
+        case FROM_HERE: own = from_here[at]; break;
+        case PLUS:
+            for (whole r = 0; r < ROWS; r++) sum[r] = own[r] + given[r];
+            own = sum;
+            break;
+        case ADD:
+            for (whole r = 0; r < ROWS; r++) total[r] += own[r] * given[r];
+            break;
+        case SCALE:
+            for (whole r = 0; r < ROWS; r++) total[r] *= given[r];
+            break;
+        default:
+            for (whole r = 0; r < ROWS; r++) out[r] += total[r] * p->prices[at], total[r] = 0;
+        }
+    }
+}
+
+#if defined(__GNUC__) && defined(__x86_64__) /* several numbers at a stroke */
+__attribute__((target("avx2")))
+static void squared_together(const Plan *p, Line *columns, Line *from_here, double *out) {
+    squared(p, columns, from_here, out);
+}
+#endif
+
+static void squared_any(const Plan *p, Line *columns, Line *from_here, double *out) {
+#if defined(__GNUC__) && defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        squared_together(p, columns, from_here, out);
+        return;
+    }
+#endif
+    squared(p, columns, from_here, out);
+}
+
+/* Looks up the length of each code; 0 if there is one without. */
+static int look_up(const uint8_t *codes, whole count, const Py_buffer *lengths, double *out) {
+    uint8_t most = 0;
+    for (whole r = 0; r < count; r++) most = codes[r] > most ? codes[r] : most;
+    if (most >= lengths->len / 8) return 0;
+    for (whole r = 0; r < count; r++) out[r] = ((const double *)lengths->buf)[codes[r]];
+    return 1;
+}
+
+static int is_sound(const Plan *p, whole columns, whole prices) {
+    for (whole s = 0; s < p->count; s++) {
+        const Step step = p->steps[s];
+        if (step.kind < 0 || step.kind >= KINDS || step.place < 0) return 0;
+        const whole ones = step.kind != FROM_HERE; /* after the columns */
+        if (step.place >= (step.kind == CLOSE ? prices : columns + ones)) return 0;
+    }
+    return 1;
+}
+
+/* Lowers the weights of all rows; 0 if a code has no length, or a signal says otherwise. */
+static int lowered(const Plan *p, const Py_buffer *held, whole columns, double most, double slack,
+                   uint8_t *weights, whole rows, Line *lengths) {
+    Line out, *from_here = lengths + columns + 1;
+    for (whole r = 0; r < ROWS; r++) lengths[columns][r] = 1;
+    for (whole start = 0; start < rows; start += ROWS) {
+        const whole count = ROWS < rows - start ? ROWS : rows - start;
+        for (whole c = columns - 1; c >= 0; c--) { /* after the last one there are zeros */
+            const uint8_t *codes = (const uint8_t *)held[2 * c].buf + start;
+            if (!look_up(codes, count, &held[2 * c + 1], lengths[c])) return 0;
+            for (whole r = 0; r < ROWS; r++) from_here[c][r] = lengths[c][r] + from_here[c + 1][r];
+        }
+        squared_any(p, lengths, from_here, out);
+        for (whole r = 0; r < count; r++) {
+            const double more = out[r] * slack;
+            const double largest = floor(most / sqrt(more > 1e-300 ? more : 1e-300));
+            if (largest < weights[start + r]) weights[start + r] = (uint8_t)largest;
+        }
+        if (PyErr_CheckSignals()) return 0;
+    }
+    return 1;
+}
+
+/* Takes hold of codes and lengths of each column in turn; how many buffers it could take. */
+static whole taken(PyObject *codes, PyObject *lengths, whole rows, Py_buffer *held) {
+    const whole columns = PyTuple_Size(codes);
+    for (whole i = 0; i < 2 * columns; i++) {
+        PyObject *one = PyTuple_GetItem(i % 2 ? lengths : codes, i / 2);
+        if (!one || PyObject_GetBuffer(one, &held[i], PyBUF_SIMPLE)) return i;
+        if (i % 2 == 0 && (held[i].len != rows || held[i].itemsize != 1)) {
+            PyBuffer_Release(&held[i]);
+            return i;
+        }
+    }
+    return 2 * columns;
+}
+
+/* lower(weights, codes, lengths, plan, most, slack): ``plan`` is what nothing costs, steps and
+   prices. Lowers weights so that, times the root of the squared length times ``slack``, none is
+   more than ``most``. */
+static PyObject *lower(PyObject *self, PyObject *args) {
+    Py_buffer weights, steps, prices;
+    PyObject *codes, *lengths;
+    double most, slack;
+    Plan p = {0};
+    if (!PyArg_ParseTuple(args, "w*O!O!(dy*y*)dd", &weights, &PyTuple_Type, &codes, &PyTuple_Type,
+                          &lengths, &p.nothing, &steps, &prices, &most, &slack))
+        return NULL;
+    const whole columns = PyTuple_Size(codes);
+    p.steps = steps.buf, p.count = steps.len / (whole)sizeof(Step), p.prices = prices.buf;
+    Py_buffer *held = PyMem_Calloc((size_t)columns + 1, 2 * sizeof(Py_buffer));
+    Line *scratch = PyMem_Calloc((size_t)columns + 1, 2 * sizeof(Line));
+    whole own = held && scratch ? taken(codes, lengths, weights.len, held) : 0;
+    if (!held || !scratch) PyErr_NoMemory();
+    else if (columns < 1 || own < 2 * columns || !is_sound(&p, columns, prices.len / 8) ||
+             !lowered(&p, held, columns, most, slack, weights.buf, weights.len, scratch))
+        if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "codes do not fit the features");
+    while (own) PyBuffer_Release(&held[--own]);
+    PyMem_Free(held), PyMem_Free(scratch);
+    PyBuffer_Release(&weights), PyBuffer_Release(&steps), PyBuffer_Release(&prices);
+    return PyErr_Occurred() ? NULL : Py_BuildValue("");
+}
+
+static PyMethodDef functions[] = {{"lower", lower, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_white", NULL, -1, functions};
+PyMODINIT_FUNC PyInit__white(void) { return PyModule_Create(&module); }
