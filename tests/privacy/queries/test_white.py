@@ -135,21 +135,20 @@ def test_what_was_compiled_gives_every_row_the_same_weight(
         column.name: rng.integers(0, column.cardinality, count).astype(np.uint8)
         for column in schema.columns
     }
-    squares, plans = query._prepared
+    squares, clips = query._prepared
     lengths = np.stack([own[codes[name]] for own, name in zip(squares, codes, strict=True)])
-    found, in_arrays = np.full((2, count), WEIGHT, dtype=np.uint8)
-    for _, plan in plans:
-        edges = np.sqrt(np.maximum(white._squared(lengths, plan) * (1 + white.SLACK), 1e-300))
-        for most in {*(7 * edges[:5]).tolist(), *np.nextafter(7 * edges[:5], 0).tolist()}:
-            white._lower(found, tuple(codes.values()), squares, most, plan)
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(compiled, "white", None)
-                white._lower(in_arrays, tuple(codes.values()), squares, most, plan)
-            assert np.array_equal(found, in_arrays)
-    with pytest.MonkeyPatch.context() as patch:
-        in_c = query.weights(codes)
-        patch.setattr(compiled, "white", None)
-        assert np.array_equal(query.weights(codes), in_c)
+    edges: list[white.Allowed] = []
+    for clip in clips:
+        plan = clip[1:]
+        at = 7 * np.sqrt(np.maximum(white._squared(lengths, *plan) * (1 + white.SLACK), 1e-300))
+        edges += [(most, *plan) for most in (*at[:5], *np.nextafter(at[:5], 0))]
+    for some in (clips, *((edge,) for edge in edges)):
+        found, in_arrays = np.full((2, count), WEIGHT, dtype=np.uint8)
+        white._lower(found, tuple(codes.values()), squares, some)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compiled, "white", None)
+            white._lower(in_arrays, tuple(codes.values()), squares, some)
+        assert np.array_equal(found, in_arrays)
 
 
 @pytest.mark.skipif(compiled.white is None, reason="there was no compiler")
@@ -160,8 +159,7 @@ def test_codes_and_steps_that_do_not_fit_are_refused() -> None:
         weights, lengths = np.full(rows, WEIGHT, dtype=np.uint8), (np.array([1.0, 4.0]),) * columns
         steps = np.array([[kind, at]])
         own = codes if codes is not None else (np.array([0, 1], dtype=np.uint8),)
-        plan = 0.0, steps, np.ones(2)
-        compiled.white.lower(weights, own, lengths, plan, 9.0, 1.0)
+        compiled.white.lower(weights, own, lengths, ((9.0, 0.0, steps, np.ones(2)),), 1.0)
 
     lower(), lower(kind=white.CLOSE, at=1), lower(kind=white.ADD, at=1)
     for wrong in (

@@ -25,7 +25,13 @@ enum { ROWS = 64 }; /* at a time: their lengths in all columns stay in the cache
 enum { COLUMN, FROM_HERE, PLUS, ADD, SCALE, CLOSE, KINDS }; /* as in white.py */
 
 typedef struct { int64_t kind, place; } Step;
-typedef struct { const Step *steps; const double *prices; double nothing; whole count; } Plan;
+typedef struct { /* of a clip */
+    double most, nothing;
+    const Step *steps;
+    const double *prices;
+    whole count;
+    Py_buffer held[2];
+} Plan;
 typedef double Line[ROWS];
 
 /* The squared lengths of some rows, from those of their columns. */
@@ -73,15 +79,31 @@ static void squared_any(const Plan *p, Line *columns, Line *from_here, double *o
 }
 
 /* Looks up the length of each code; 0 if there is one without. */
-static int look_up(const uint8_t *codes, whole count, const Py_buffer *lengths, double *out) {
+INLINE int look_up(const uint8_t *codes, whole count, const Py_buffer *lengths, double *out) {
+    const double *length = lengths->buf;
     uint8_t most = 0;
     for (whole r = 0; r < count; r++) most = codes[r] > most ? codes[r] : most;
     if (most >= lengths->len / 8) return 0;
-    for (whole r = 0; r < count; r++) out[r] = ((const double *)lengths->buf)[codes[r]];
+    for (whole r = 0; r < count; r++) out[r] = length[codes[r]];
     return 1;
 }
 
-static int is_sound(const Plan *p, whole columns, whole prices) {
+/* The lengths of some rows in all columns, and in each and all that follow. */
+static int look_up_all(const Py_buffer *held, whole columns, whole first, whole count,
+                       Line *lengths, Line *from_here) {
+    for (whole c = columns - 1; c >= 0; c--) { /* after the last one there are zeros */
+        const uint8_t *codes = (const uint8_t *)held[2 * c].buf + first;
+        const Py_buffer *own = &held[2 * c + 1]; /* loops of a fixed length are unrolled */
+        if (!(count == ROWS ? look_up(codes, ROWS, own, lengths[c])
+                            : look_up(codes, count, own, lengths[c])))
+            return 0;
+        for (whole r = 0; r < ROWS; r++) from_here[c][r] = lengths[c][r] + from_here[c + 1][r];
+    }
+    return 1;
+}
+
+static int is_sound(const Plan *p, whole columns) {
+    const whole prices = p->held[1].len / 8;
     for (whole s = 0; s < p->count; s++) {
         const Step step = p->steps[s];
         if (step.kind < 0 || step.kind >= KINDS || step.place < 0) return 0;
@@ -92,22 +114,20 @@ static int is_sound(const Plan *p, whole columns, whole prices) {
 }
 
 /* Lowers the weights of all rows; 0 if a code has no length, or a signal says otherwise. */
-static int lowered(const Plan *p, const Py_buffer *held, whole columns, double most, double slack,
-                   uint8_t *weights, whole rows, Line *lengths) {
+static int lowered(const Plan *plans, whole clips, const Py_buffer *held, whole columns,
+                   double slack, uint8_t *weights, whole rows, Line *lengths) {
     Line out, *from_here = lengths + columns + 1;
     for (whole r = 0; r < ROWS; r++) lengths[columns][r] = 1;
-    for (whole start = 0; start < rows; start += ROWS) {
-        const whole count = ROWS < rows - start ? ROWS : rows - start;
-        for (whole c = columns - 1; c >= 0; c--) { /* after the last one there are zeros */
-            const uint8_t *codes = (const uint8_t *)held[2 * c].buf + start;
-            if (!look_up(codes, count, &held[2 * c + 1], lengths[c])) return 0;
-            for (whole r = 0; r < ROWS; r++) from_here[c][r] = lengths[c][r] + from_here[c + 1][r];
-        }
-        squared_any(p, lengths, from_here, out);
-        for (whole r = 0; r < count; r++) {
-            const double more = out[r] * slack;
-            const double largest = floor(most / sqrt(more > 1e-300 ? more : 1e-300));
-            if (largest < weights[start + r]) weights[start + r] = (uint8_t)largest;
+    for (whole first = 0; first < rows; first += ROWS) {
+        const whole count = ROWS < rows - first ? ROWS : rows - first;
+        if (!look_up_all(held, columns, first, count, lengths, from_here)) return 0;
+        for (const Plan *p = plans; p < plans + clips; p++) {
+            squared_any(p, lengths, from_here, out);
+            for (whole r = 0; r < count; r++) {
+                const double more = out[r] * slack;
+                const double largest = floor(p->most / sqrt(more > 1e-300 ? more : 1e-300));
+                if (largest < weights[first + r]) weights[first + r] = (uint8_t)largest;
+            }
         }
         if (PyErr_CheckSignals()) return 0;
     }
@@ -128,29 +148,47 @@ static whole taken(PyObject *codes, PyObject *lengths, whole rows, Py_buffer *he
     return 2 * columns;
 }
 
-/* lower(weights, codes, lengths, plan, most, slack): ``plan`` is what nothing costs, steps and
-   prices. Lowers weights so that, times the root of the squared length times ``slack``, none is
-   more than ``most``. */
+/* Takes hold of the plans of clips; how many it could take. */
+static whole planned(PyObject *clips, whole columns, Plan *plans) {
+    for (whole i = 0; i < PyTuple_Size(clips); i++) {
+        Plan *p = plans + i;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(clips, i), "ddy*y*", &p->most, &p->nothing,
+                              &p->held[0], &p->held[1]))
+            return i;
+        p->steps = p->held[0].buf, p->count = p->held[0].len / (whole)sizeof(Step);
+        p->prices = p->held[1].buf;
+        if (!is_sound(p, columns)) {
+            PyBuffer_Release(&p->held[0]), PyBuffer_Release(&p->held[1]);
+            return i;
+        }
+    }
+    return PyTuple_Size(clips);
+}
+
+/* lower(weights, codes, lengths, clips, slack): a clip is how much is allowed, what nothing costs,
+   steps and prices. Lowers weights so that in all clips, times the root of the squared length times
+   ``slack``, none is more than is allowed. */
 static PyObject *lower(PyObject *self, PyObject *args) {
-    Py_buffer weights, steps, prices;
-    PyObject *codes, *lengths;
-    double most, slack;
-    Plan p = {0};
-    if (!PyArg_ParseTuple(args, "w*O!O!(dy*y*)dd", &weights, &PyTuple_Type, &codes, &PyTuple_Type,
-                          &lengths, &p.nothing, &steps, &prices, &most, &slack))
+    Py_buffer weights;
+    PyObject *codes, *lengths, *clips;
+    double slack;
+    if (!PyArg_ParseTuple(args, "w*O!O!O!d", &weights, &PyTuple_Type, &codes, &PyTuple_Type,
+                          &lengths, &PyTuple_Type, &clips, &slack))
         return NULL;
-    const whole columns = PyTuple_Size(codes);
-    p.steps = steps.buf, p.count = steps.len / (whole)sizeof(Step), p.prices = prices.buf;
+    const whole columns = PyTuple_Size(codes), count = PyTuple_Size(clips);
     Py_buffer *held = PyMem_Calloc((size_t)columns + 1, 2 * sizeof(Py_buffer));
     Line *scratch = PyMem_Calloc((size_t)columns + 1, 2 * sizeof(Line));
-    whole own = held && scratch ? taken(codes, lengths, weights.len, held) : 0;
-    if (!held || !scratch) PyErr_NoMemory();
-    else if (columns < 1 || own < 2 * columns || !is_sound(&p, columns, prices.len / 8) ||
-             !lowered(&p, held, columns, most, slack, weights.buf, weights.len, scratch))
+    Plan *plans = PyMem_Calloc((size_t)count + 1, sizeof(Plan));
+    const int room = held && scratch && plans;
+    whole own = room ? taken(codes, lengths, weights.len, held) : 0;
+    whole sound = room ? planned(clips, columns, plans) : 0;
+    if (!room) PyErr_NoMemory();
+    else if (columns < 1 || own < 2 * columns || sound < count ||
+             !lowered(plans, count, held, columns, slack, weights.buf, weights.len, scratch))
         if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "codes do not fit the features");
     while (own) PyBuffer_Release(&held[--own]);
-    PyMem_Free(held), PyMem_Free(scratch);
-    PyBuffer_Release(&weights), PyBuffer_Release(&steps), PyBuffer_Release(&prices);
+    while (sound--) PyBuffer_Release(&plans[sound].held[0]), PyBuffer_Release(&plans[sound].held[1]);
+    PyMem_Free(held), PyMem_Free(scratch), PyMem_Free(plans), PyBuffer_Release(&weights);
     return PyErr_Occurred() ? NULL : Py_BuildValue("");
 }
 

@@ -139,14 +139,12 @@ class White(Query):
     def weights(self, codes: Mapping[str, NDArray[np.unsignedinteger[Any]]]) -> NDArray[np.uint8]:
         """The weight of each of some rows, a function of that row alone."""
         own = tuple(codes[name] for name in self.columns)
-        squares, clips = self._prepared
         out = np.full(len(own[0]), WEIGHT, dtype=np.uint8)
-        for most, plan in clips:
-            _lower(out, own, squares, most, plan)
+        _lower(out, own, *self._prepared)
         return out
 
     @cached_property
-    def _prepared(self) -> tuple[tuple[Floats, ...], list[tuple[float, Plan]]]:
+    def _prepared(self) -> tuple[tuple[Floats, ...], tuple[Allowed, ...]]:
         """The squared lengths of the features of each level, and how long a row may be in each
         clip."""
         place = {name: i for i, name in enumerate(self.columns)}
@@ -154,31 +152,31 @@ class White(Query):
         for clip in self.clips:
             sets = [tuple(place[name] for name in members) for members in clip.sets]
             prices = [float(m) ** 2 for m in clip.multipliers]
-            clips.append((clip.radius * (1 - SLACK), _plan(sets, prices, len(self.columns))))
+            clips.append((clip.radius * (1 - SLACK), *_plan(sets, prices, len(self.columns))))
         features = (np.array(levels, dtype=np.int64) for levels in self.features)
-        return tuple((each**2).sum(axis=1).astype(float) for each in features), clips
+        return tuple((each**2).sum(axis=1).astype(float) for each in features), tuple(clips)
 
 
 def _lower(
     weights: NDArray[np.uint8],
     codes: tuple[NDArray[np.unsignedinteger[Any]], ...],
     squares: tuple[Floats, ...],
-    most: float,
-    plan: Plan,
+    clips: tuple[Allowed, ...],
 ) -> None:
     """Lowers weights so that no row is too long, rounded so that weight * sqrt(squared) <= radius,
     whatever floating point does."""
     small = all(each.dtype == np.uint8 and each.flags.c_contiguous for each in codes)
     if compiled.white is not None and small:
-        compiled.white.lower(weights, codes, squares, plan, most, 1 + SLACK)
+        compiled.white.lower(weights, codes, squares, clips, 1 + SLACK)
         return
     for start in range(0, len(weights), ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)
         lengths = np.empty((len(squares), len(weights[rows])))
         for row, square, own in zip(lengths, squares, codes, strict=True):
             square.take(own[rows], out=row)
-        squared = np.maximum(_squared(lengths, plan) * (1 + SLACK), 1e-300)
-        weights[rows] = np.minimum(weights[rows], np.floor(most / np.sqrt(squared)))
+        for most, nothing, steps, prices in clips:
+            squared = np.maximum(_squared(lengths, nothing, steps, prices) * (1 + SLACK), 1e-300)
+            weights[rows] = np.minimum(weights[rows], np.floor(most / np.sqrt(squared)))
 
 
 # How squared lengths of some sets are worked out from those of columns: what the empty set adds,
@@ -186,6 +184,7 @@ def _lower(
 # alike is one of products: of a column (or of it and all that follow) plus others, and of the one
 # before them; where there is none, of ones, which stand after the columns.
 Plan = tuple[float, Integers, Floats]
+Allowed = tuple[float, float, Integers, Floats]  # how long a row may be, and a plan
 COLUMN, FROM_HERE, PLUS, ADD, SCALE, CLOSE = range(6)
 
 
@@ -201,7 +200,7 @@ def squared_lengths(
     plan, out = _plan(sets, prices, len(lengths)), np.empty(lengths.shape[1])
     for start in range(0, len(out), ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)
-        out[rows] = _squared(np.ascontiguousarray(lengths[:, rows]), plan)
+        out[rows] = _squared(np.ascontiguousarray(lengths[:, rows]), *plan)
     return out
 
 
@@ -225,9 +224,8 @@ def _plan(sets: Sequence[tuple[int, ...]], prices: Sequence[float], size: int) -
     return nothing, np.array(steps, dtype=np.int64).reshape(-1, 2), np.array(prices)
 
 
-def _squared(lengths: Floats, plan: Plan) -> Floats:
+def _squared(lengths: Floats, nothing: float, steps: Integers, prices: Floats) -> Floats:
     """Of a few rows."""
-    nothing, steps, prices = plan
     out = np.full(lengths.shape[1], nothing)
     total, part = np.zeros((2, len(out)))
     columns, sums = [*lengths, np.ones(len(out))], list(_from_here(lengths))
