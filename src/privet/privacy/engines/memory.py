@@ -257,11 +257,7 @@ def homes(sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], tuple[str, .
 
 def margin(table: Integers, axes: list[int]) -> Integers:
     """The table of some axes of a larger table, in the order given."""
-    others = tuple(i for i in range(table.ndim) if i not in axes)
-    kept = sorted(axes)
-    small = table.sum(axis=others, dtype=np.int64)
-    ordered = np.ascontiguousarray(small.transpose([kept.index(axis) for axis in axes]))
-    return ordered.reshape([table.shape[axis] for axis in axes])  # none of them: one number
+    return np.array(np.einsum(table, range(table.ndim), axes), dtype=np.int64, order="C")
 
 
 def plan(sets: Sequence[Sequence[int]], sizes: Floats) -> Iterator[tuple[list[int], list[int]]]:

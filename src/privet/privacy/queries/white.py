@@ -90,6 +90,7 @@ class White(Query):
             )
         for name, levels in zip(self.columns, self.features, strict=True):
             _check_features(name, levels, schema.column(name).cardinality)
+        _check_ranks(self.columns, self.features)
         if not self.clips:
             raise SchemaError("weighed components need a clip, which bounds what a row can add")
         for clip in self.clips:
@@ -263,5 +264,14 @@ def _check_features(name: str, levels: Levels, k: int) -> None:
         raise SchemaError(
             f"a feature of column {name!r} is larger than {LARGEST_FEATURE}; use smaller ones"
         )
-    if np.linalg.matrix_rank(np.column_stack([np.ones(k), np.array(levels)])) < k:
-        raise SchemaError(f"the features of column {name!r} do not tell its levels apart")
+
+
+def _check_ranks(names: Sequence[str], features: Sequence[Levels]) -> None:
+    """Those of as many levels at once."""
+    for k in {len(levels) for levels in features}:
+        own = [i for i, levels in enumerate(features) if len(levels) == k]
+        design = np.ones((len(own), k, k))
+        design[:, :, 1:] = [features[i] for i in own]
+        for i in np.flatnonzero(np.linalg.matrix_rank(design) < k):
+            name = names[own[i]]
+            raise SchemaError(f"the features of column {name!r} do not tell its levels apart")
