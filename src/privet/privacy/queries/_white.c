@@ -33,6 +33,14 @@ typedef struct { /* of a clip */
     Py_buffer held[2];
 } Plan;
 typedef double Line[ROWS];
+typedef struct {
+    const Plan *plans;
+    const Py_buffer *held; /* codes and lengths of each column in turn */
+    whole clips, columns;
+    double slack;
+    uint8_t *weights;
+    Line *lengths; /* of some rows in all columns, ones, and in each column and all that follow */
+} Job;
 
 /* The squared lengths of some rows, from those of their columns. */
 INLINE void squared(const Plan *p, Line *columns, Line *from_here, double *out) {
@@ -61,23 +69,6 @@ INLINE void squared(const Plan *p, Line *columns, Line *from_here, double *out) 
     }
 }
 
-#if defined(__GNUC__) && defined(__x86_64__) /* several numbers at a stroke */
-__attribute__((target("avx2")))
-static void squared_together(const Plan *p, Line *columns, Line *from_here, double *out) {
-    squared(p, columns, from_here, out);
-}
-#endif
-
-static void squared_any(const Plan *p, Line *columns, Line *from_here, double *out) {
-#if defined(__GNUC__) && defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2")) {
-        squared_together(p, columns, from_here, out);
-        return;
-    }
-#endif
-    squared(p, columns, from_here, out);
-}
-
 /* Looks up the length of each code; 0 if there is one without. */
 INLINE int look_up(const uint8_t *codes, whole count, const Py_buffer *lengths, double *out) {
     const double *length = lengths->buf;
@@ -88,18 +79,37 @@ INLINE int look_up(const uint8_t *codes, whole count, const Py_buffer *lengths, 
     return 1;
 }
 
-/* The lengths of some rows in all columns, and in each and all that follow. */
-static int look_up_all(const Py_buffer *held, whole columns, whole first, whole count,
-                       Line *lengths, Line *from_here) {
-    for (whole c = columns - 1; c >= 0; c--) { /* after the last one there are zeros */
-        const uint8_t *codes = (const uint8_t *)held[2 * c].buf + first;
-        const Py_buffer *own = &held[2 * c + 1]; /* loops of a fixed length are unrolled */
-        if (!(count == ROWS ? look_up(codes, ROWS, own, lengths[c])
-                            : look_up(codes, count, own, lengths[c])))
-            return 0;
-        for (whole r = 0; r < ROWS; r++) from_here[c][r] = lengths[c][r] + from_here[c + 1][r];
+/* Lowers the weights of some rows in all clips; 0 if a code has no length. */
+INLINE int lower_some(const Job *j, whole first, whole count) {
+    Line *from_here = j->lengths + j->columns + 1, out, allowed;
+    for (whole c = j->columns - 1; c >= 0; c--) { /* after the last one there are zeros */
+        const uint8_t *codes = (const uint8_t *)j->held[2 * c].buf + first;
+        double *own = j->lengths[c];
+        if (!look_up(codes, count, &j->held[2 * c + 1], own)) return 0;
+        for (whole r = 0; r < ROWS; r++) from_here[c][r] = own[r] + from_here[c + 1][r];
+    }
+    for (const Plan *p = j->plans; p < j->plans + j->clips; p++) {
+        squared(p, j->lengths, from_here, out);
+        for (whole r = 0; r < ROWS; r++) {
+            const double more = out[r] * j->slack;
+            allowed[r] = floor(p->most / sqrt(more > 1e-300 ? more : 1e-300));
+        }
+        for (whole r = 0; r < count; r++)
+            if (allowed[r] < j->weights[first + r]) j->weights[first + r] = (uint8_t)allowed[r];
     }
     return 1;
+}
+
+#if defined(__GNUC__) && defined(__x86_64__) /* several numbers at a stroke */
+__attribute__((target("avx2")))
+static int lower_together(const Job *j, whole first) { return lower_some(j, first, ROWS); }
+#endif
+
+static int lower_any(const Job *j, whole first, whole count) {
+#if defined(__GNUC__) && defined(__x86_64__)
+    if (count == ROWS && __builtin_cpu_supports("avx2")) return lower_together(j, first);
+#endif
+    return lower_some(j, first, count);
 }
 
 static int is_sound(const Plan *p, whole columns) {
@@ -114,23 +124,11 @@ static int is_sound(const Plan *p, whole columns) {
 }
 
 /* Lowers the weights of all rows; 0 if a code has no length, or a signal says otherwise. */
-static int lowered(const Plan *plans, whole clips, const Py_buffer *held, whole columns,
-                   double slack, uint8_t *weights, whole rows, Line *lengths) {
-    Line out, *from_here = lengths + columns + 1;
-    for (whole r = 0; r < ROWS; r++) lengths[columns][r] = 1;
-    for (whole first = 0; first < rows; first += ROWS) {
-        const whole count = ROWS < rows - first ? ROWS : rows - first;
-        if (!look_up_all(held, columns, first, count, lengths, from_here)) return 0;
-        for (const Plan *p = plans; p < plans + clips; p++) {
-            squared_any(p, lengths, from_here, out);
-            for (whole r = 0; r < count; r++) {
-                const double more = out[r] * slack;
-                const double largest = floor(p->most / sqrt(more > 1e-300 ? more : 1e-300));
-                if (largest < weights[first + r]) weights[first + r] = (uint8_t)largest;
-            }
-        }
-        if (PyErr_CheckSignals()) return 0;
-    }
+static int lowered(const Job *j, whole rows) {
+    for (whole r = 0; r < ROWS; r++) j->lengths[j->columns][r] = 1;
+    for (whole first = 0; first < rows; first += ROWS)
+        if (!lower_any(j, first, ROWS < rows - first ? ROWS : rows - first) || PyErr_CheckSignals())
+            return 0;
     return 1;
 }
 
@@ -184,7 +182,7 @@ static PyObject *lower(PyObject *self, PyObject *args) {
     whole sound = room ? planned(clips, columns, plans) : 0;
     if (!room) PyErr_NoMemory();
     else if (columns < 1 || own < 2 * columns || sound < count ||
-             !lowered(plans, count, held, columns, slack, weights.buf, weights.len, scratch))
+             !lowered(&(Job){plans, held, count, columns, slack, weights.buf, scratch}, weights.len))
         if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "codes do not fit the features");
     while (own) PyBuffer_Release(&held[--own]);
     while (sound--) PyBuffer_Release(&plans[sound].held[0]), PyBuffer_Release(&plans[sound].held[1]);
