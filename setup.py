@@ -11,6 +11,7 @@ IN_C = (
     "independence/_tests",
     "privacy/engines/_counts",
     "privacy/queries/_moments",
+    "privacy/queries/_white",
     "scores/_gains",
     "search/_climb",
     "search/_orient",

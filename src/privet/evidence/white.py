@@ -92,16 +92,16 @@ class Design:
     def first_clip(self, budget: float, unforeseen: float = UNFORESEEN) -> Clip:
         """The clip of the run, of a question about all pairs: the one that promises most for this
         budget (rho), by the rows that it leaves, the noise that it needs and what it feigns."""
-        squared, (squares, feigned, varied) = self._squared(self.all_pairs), self._choices
+        squares, feigned, varied = self._choices
         wrong = feigned + unforeseen * varied
-        worths = [self._worth(squared, *each, budget) for each in zip(squares, wrong, strict=True)]
+        worths = [self._worth(*each, budget) for each in zip(squares, wrong, strict=True)]
         return self._clip(self.all_pairs, float(squares[np.argmax(worths)]))
 
     @cached_property
     def _choices(self) -> tuple[Floats, Floats, Floats]:
         """Squared radii among which a clip is chosen, what they feign, and the variance of the
         weights of rows that they make, relative to their mean."""
-        squared = self._squared(self.all_pairs)
+        squared = self._in_pairs
         squares = np.array(RADII) * float(squared.mean())
         kept = np.sqrt(np.minimum(1.0, squares[:, None] / squared))
         return squares, self.feigned(squares), kept.var(axis=1) / kept.mean(axis=1) ** 2
@@ -113,7 +113,7 @@ class Design:
         price, spared = (
             (TRIPLE_PRICE, 1 - 1 / np.sqrt(worth)) if much else (LOW_PRICE, 1 - MOST_CUT)
         )
-        kept = np.minimum(1.0, self._square(first) / self._squared(self._places(first)))
+        kept = np.minimum(1.0, self._square(first) / self._in_pairs)
         return self._clip(
             sets, float(np.quantile(kept * self._squared(sets, price), spared)), price
         )
@@ -127,7 +127,7 @@ class Design:
         """How many rows without noise would tell as much of a pair, after a clip of all pairs."""
         square = self._square(clip)
         feigned = float(self.feigned(np.array([square]))[0])
-        return self._worth(self._squared(self._places(clip)), square, feigned, budget)
+        return self._worth(square, feigned, budget)
 
     def feigned(self, squares: Floats) -> Floats:
         """The dependence (φ² for each of a pair's numbers, as noise has it) that clips of all pairs
@@ -145,8 +145,7 @@ class Design:
         that is left, by weight, and the noise of a pair that may be dependent compared with their
         sampling noise, before triples are chosen and once more beside these."""
         course, small = self.course(budget), self.all_pairs[: len(self.names) + 1]
-        squared = self._squared(self.all_pairs)
-        kept = float(np.sqrt(np.minimum(1.0, self._square(course.first) / squared)).mean())
+        kept = float(np.sqrt(np.minimum(1.0, self._square(course.first) / self._in_pairs)).mean())
         known = 2 * budget * float(course.pairs) / self._square(course.first)
         if course.again:
             pairs = self.all_pairs[len(small) :]
@@ -164,10 +163,15 @@ class Design:
         """One over the variance of the noise of pairs in a later question about these sets."""
         return 2 * budget / self._square(self.later_clip(sets, course.worth, course.first))
 
-    def _worth(self, squared: Floats, square: float, feigned: float, budget: float) -> float:
+    def _worth(self, square: float, feigned: float, budget: float) -> float:
         """What is feigned counts as noise of its size."""
-        rows = self.rows * float(np.sqrt(np.minimum(1.0, square / squared)).mean())
+        rows = self.rows * float(np.sqrt(np.minimum(1.0, square / self._in_pairs)).mean())
         return 1 / ((1 + square / (2 * budget) / rows) / rows + feigned)
+
+    @cached_property
+    def _in_pairs(self) -> Floats:
+        """Squared lengths of the made-up rows in a question about all pairs."""
+        return self._squared(self.all_pairs)
 
     def _squared(self, sets: Sets, price: float = TRIPLE_PRICE) -> Floats:
         """Squared lengths of the made-up rows, pairs having price 1."""
@@ -192,10 +196,6 @@ class Design:
     def _square(clip: Clip) -> float:
         """The squared radius, in the unit of pairs."""
         return (clip.radius / (WEIGHT * clip.multipliers[2] * GRID**2)) ** 2
-
-    def _places(self, clip: Clip) -> Sets:
-        place = {name: i for i, name in enumerate(self.names)}
-        return [tuple(place[name] for name in members) for members in clip.sets]
 
 
 def contrast_worth(

@@ -322,10 +322,10 @@ class Graph(Exports):
 
 def edges_of(names: Sequence[str], A: NDArray[np.bool_]) -> tuple[Edge, ...]:
     """The edges of a matrix in the convention of ``matrix``."""
+    lines = A & A.T
     return tuple(
-        Edge(names[i], names[j], "---" if A[j, i] else "-->")
-        for i, j in np.argwhere(A)
-        if i <= j or not A[j, i]
+        Edge(names[i], names[j], "---" if lines[i, j] else "-->")
+        for i, j in np.argwhere(np.triu(lines) | (A & ~lines)).tolist()
     )
 
 

@@ -15,6 +15,7 @@ from privet.privacy.engines.bitmaps import Bitmaps
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.packed import Packed
 from privet.privacy.engines.streamed import StreamedRows
+from privet.privacy.engines.work import add_counts
 from privet.privacy.queries import products
 from privet.privacy.queries.tables import Components
 from privet.schema.column import Column
@@ -129,6 +130,44 @@ def test_codes_and_keys_that_do_not_fit_a_table_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match="codes do not fit"):
             compiled.counts.tallied(*wrong)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("weighed", [False, True])
+@pytest.mark.parametrize("names", ["a", "j", "bf", "jb", "abcdei", "jf", "jfb"])
+@pytest.mark.parametrize("rows", [0, 1, 499, 5000])
+def test_rows_are_counted_in_tables_of_any_size(names: str, rows: int, weighed: bool) -> None:
+    """Codes of one byte and of two, which may lie apart; and what is there is added to."""
+    held = {name: np.resize(codes()[name], rows) for name in names}
+    weights = np.resize(np.arange(65, dtype=np.uint8), rows) if weighed else None
+    shape = tuple(SIZES[name] for name in names)
+    wanted = np.ones(shape, dtype=np.int64)
+    np.add.at(wanted, tuple(held.values()), 1 if weights is None else weights)
+    apart = {name: np.stack([column, column], axis=1)[:, 0] for name, column in held.items()}
+    for part in (held, apart):
+        found = np.ones(wanted.size, dtype=np.int64)
+        add_counts(found, part, tuple(names), shape, weights)
+        assert np.array_equal(found, wanted.ravel())
+
+
+@pytest.mark.skipif(compiled.counts is None, reason="there was no compiler")
+def test_cells_that_are_not_in_a_table_are_refused() -> None:
+    one, other = np.array([0, 1, 1], dtype=np.uint8), np.array([0, 2, 1], dtype=np.uint16)
+    out, weights = np.zeros(6, dtype=np.int64), np.array([5, 0, 255], dtype=np.uint8)
+    compiled.counts.counted(out, (one, other), (2, 3), weights)
+    assert out.tolist() == [5, 0, 0, 0, 255, 0]
+    for wrong in (
+        (out, (one + np.uint8(1), other), (2, 3), weights),
+        (out, (one, other), (2, 3), weights[:2]),
+        (out, (one, other[:2]), (2, 3), None),
+        (out, (one, other), (2,), None),
+        (out, (one, other.astype(np.uint32)), (2, 3), None),
+        (np.zeros((1 << 16) + 1, dtype=np.int64), (one,), (2,), None),
+        (out, (), (), None),
+        (out, (one,) * 65, (1,) * 65, None),
+    ):
+        with pytest.raises(ValueError, match="codes do not fit"):
+            compiled.counts.counted(*wrong)
 
 
 @pytest.mark.skipif(compiled.counts is None, reason="there was no compiler")

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from privet.errors import PrivetError, SchemaError
 from privet.privacy.engines.memory import MemoryRows
-from privet.privacy.queries import white
+from privet.privacy.queries import compiled, white
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.white import LARGEST_FEATURE, LARGEST_RADIUS, WEIGHT, Clip, White
 from privet.results import saved as evidence_file
@@ -120,6 +120,64 @@ def test_a_weight_is_the_largest_that_all_clips_allow(case: tuple[Schema, White]
         best = min([WEIGHT, *(isqrt(r * r // s) for r, s in lengths if s)])
         assert best - 1 <= found <= best
         assert all(found**2 * s <= r * r for r, s in lengths)
+
+
+@pytest.mark.skipif(compiled.white is None, reason="there was no compiler")
+@given(cases(), st.integers(0, 10**6), st.sampled_from([0, 1, 63, 64, 300]))
+@settings(max_examples=60, derandomize=True)
+def test_what_was_compiled_gives_every_row_the_same_weight(
+    case: tuple[Schema, White], seed: int, count: int
+) -> None:
+    """And the squared lengths are the same bit for bit: a radius at the very edge tells."""
+    schema, query = case
+    rng = np.random.default_rng(seed)
+    codes = {
+        column.name: rng.integers(0, column.cardinality, count).astype(np.uint8)
+        for column in schema.columns
+    }
+    squares, clips = query._prepared
+    lengths = np.stack([own[codes[name]] for own, name in zip(squares, codes, strict=True)])
+    edges: list[white.Allowed] = []
+    for clip in clips:
+        plan = clip[1:]
+        at = 7 * np.sqrt(np.maximum(white._squared(lengths, *plan) * (1 + white.SLACK), 1e-300))
+        edges += [(most, *plan) for most in (*at[:5], *np.nextafter(at[:5], 0))]
+    for some in (clips, *((edge,) for edge in edges)):
+        found, in_arrays = np.full((2, count), WEIGHT, dtype=np.uint8)
+        white._lower(found, tuple(codes.values()), squares, some)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compiled, "white", None)
+            white._lower(in_arrays, tuple(codes.values()), squares, some)
+        assert np.array_equal(found, in_arrays)
+
+
+@pytest.mark.skipif(compiled.white is None, reason="there was no compiler")
+def test_codes_and_steps_that_do_not_fit_are_refused() -> None:
+    def lower(
+        rows: int = 2, codes: Any = None, columns: int = 1, at: int = 0, kind: int = white.COLUMN
+    ) -> None:
+        weights, lengths = np.full(rows, WEIGHT, dtype=np.uint8), (np.array([1.0, 4.0]),) * columns
+        steps = np.array([[kind, at]])
+        own = codes if codes is not None else (np.array([0, 1], dtype=np.uint8),)
+        compiled.white.lower(weights, own, lengths, ((9.0, 0.0, steps, np.ones(2)),), 1.0)
+
+    lower(), lower(kind=white.CLOSE, at=1), lower(kind=white.ADD, at=1)
+    for wrong in (
+        {"rows": 3},
+        {"codes": ()},
+        {"codes": (np.array([0, 2], dtype=np.uint8),)},
+        {"codes": (np.array([0, 1], dtype=np.uint16),)},
+        {"at": 2},
+        {"at": -1},
+        {"kind": white.FROM_HERE, "at": 1},
+        {"kind": white.CLOSE, "at": 2},
+        {"kind": 6},
+        {"kind": -1},
+    ):
+        with pytest.raises(ValueError, match="codes do not fit"):
+            lower(**wrong)
+    with pytest.raises(IndexError):
+        lower(columns=0)
 
 
 SIZES = (2, 3, 3)

@@ -1,6 +1,6 @@
-/* Counts of rows: by maps of bits (``bitmaps.py``), and row by row (``packed.py``).
+/* Counts of rows: by maps of bits (``bitmaps.py``), and row by row (``packed.py``, ``work.py``).
 
-   Both files do the same in arrays, and serve where this one was not compiled. */
+   These files do the same in arrays, and serve where this one was not compiled. */
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
@@ -15,9 +15,9 @@
 #endif
 
 typedef Py_ssize_t whole;
-enum { BLOCK = 256, LANES = 4, MOST_CELLS = 1 << 16 }; /* BLOCK: words worked on at once */
+enum { BLOCK = 256, LANES = 4, TURNS = 2, MOST_CELLS = 1 << 16, MOST_COLUMNS = 64 }; /* BLOCK: words worked on at once */
 /* Words, and rows, that are looked at before Python looks at signals: in a tenth of a second. */
-enum { MOST_WORK = 1 << 27, MOST_ROWS = 1 << 22 };
+enum { MOST_WORK = 1 << 27, MOST_ROWS = 1 << 22, SOME_ROWS = 1 << 10 };
 
 typedef struct { int64_t start, levels; } Column; /* where its maps are, and how many */
 
@@ -275,8 +275,69 @@ static PyObject *tallied(PyObject *self, PyObject *args) {
     return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "codes do not fit the table");
 }
 
+/* One more column of some rows' cells: codes of one byte, or of two. */
+static void extend(uint16_t *cell, const Py_buffer *codes, whole first, whole count, whole levels) {
+    const uint8_t *narrow = codes->buf;
+    const uint16_t *wide = codes->buf, size = (uint16_t)levels;
+    if (codes->itemsize == 1)
+        for (whole r = 0; r < count; r++) cell[r] = (uint16_t)(cell[r] * size + narrow[first + r]);
+    else
+        for (whole r = 0; r < count; r++) cell[r] = (uint16_t)(cell[r] * size + wide[first + r]);
+}
+
+/* Counts rows, by weight if they have one, into a table; 0 if a cell is not in it. Rows take turns
+   at ``lanes``, tables that are added up in the end, so that none need wait for the one before. */
+static int count_cells(const Py_buffer *codes, const whole *levels, whole columns,
+                       const uint8_t *weights, whole rows, int64_t *out, whole cells,
+                       int64_t *lanes) {
+    uint16_t cell[SOME_ROWS];
+    for (whole first = 0; first < rows; first += SOME_ROWS) {
+        const whole count = SOME_ROWS < rows - first ? SOME_ROWS : rows - first;
+        memset(cell, 0, sizeof cell);
+        for (whole c = 0; c < columns; c++) extend(cell, codes + c, first, count, levels[c]);
+        if (!keys_below(cell, count, cells)) return 0;
+        for (whole r = 0; r < count; r++)
+            lanes[r % TURNS * cells + cell[r]] += weights ? weights[first + r] : 1;
+    }
+    for (whole l = 0; l < TURNS; l++)
+        for (whole c = 0; c < cells; c++) out[c] += lanes[l * cells + c];
+    return 1;
+}
+
+/* counted(out, codes, levels, weights): adds each row to its cell in the table of these columns,
+   once or as often as its weight says. */
+static PyObject *counted_rows(PyObject *self, PyObject *args) {
+    PyObject *columns, *levels;
+    Py_buffer out, weights, held[MOST_COLUMNS];
+    whole sizes[MOST_COLUMNS], taken = 0, rows = 0;
+    if (!PyArg_ParseTuple(args, "w*O!O!z*", &out, &PyTuple_Type, &columns, &PyTuple_Type, &levels,
+                          &weights))
+        return NULL;
+    const whole count = PyTuple_Size(columns);
+    int fits = count > 0 && count <= MOST_COLUMNS && PyTuple_Size(levels) == count;
+    for (; fits && taken < count; taken++) {
+        Py_buffer *own = held + taken;
+        sizes[taken] = PyLong_AsSsize_t(PyTuple_GetItem(levels, taken));
+        if (PyObject_GetBuffer(PyTuple_GetItem(columns, taken), own, PyBUF_ND)) break;
+        if (!taken) rows = own->len / own->itemsize;
+        fits = own->itemsize <= 2 && own->len == rows * own->itemsize;
+    }
+    const whole cells = out.len / 8;
+    fits = fits && !PyErr_Occurred() && (!weights.buf || weights.len == rows) && cells <= MOST_CELLS;
+    int64_t *lanes = PyMem_Calloc(TURNS * (size_t)(fits ? cells : 1), sizeof(int64_t));
+    if (!lanes) PyErr_NoMemory();
+    fits = fits && lanes &&
+        count_cells(held, sizes, count, weights.buf, rows, out.buf, cells, lanes);
+    PyMem_Free(lanes);
+    while (taken) PyBuffer_Release(&held[--taken]);
+    PyBuffer_Release(&out), PyBuffer_Release(&weights);
+    if (fits) return Py_BuildValue("");
+    return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "codes do not fit the table");
+}
+
 static PyMethodDef functions[] = {{"fans", fans, METH_VARARGS, NULL},
                                   {"tallied", tallied, METH_VARARGS, NULL},
+                                  {"counted", counted_rows, METH_VARARGS, NULL},
                                   {NULL, NULL, 0, NULL}};
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_counts", NULL, -1, functions};
 PyMODINIT_FUNC PyInit__counts(void) { return PyModule_Create(&module); }

@@ -1,6 +1,7 @@
 """Counting that was compiled when Privet was installed, if it could be.
 
-``_counts.c`` does what ``bitmaps.py`` and ``packed.py`` do in arrays, several times as fast.
+``_counts.c`` does what ``bitmaps.py``, ``packed.py`` and ``work.py`` do in arrays, several times as
+fast.
 """
 
 from __future__ import annotations

@@ -175,6 +175,15 @@ class MemoryRows:
         return tables
 
     def _counted(self, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Integers]:
+        """Many tables; those of a part of another set's columns are sums over its table."""
+        home = homes(sets)
+        answers = self._in_blocks([s for s in sets if s not in home])
+        for columns in sorted(home, key=len, reverse=True):
+            larger = home[columns]
+            answers[columns] = margin(answers[larger], [larger.index(name) for name in columns])
+        return answers
+
+    def _in_blocks(self, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Integers]:
         """Many tables, as few large blocks."""
         plain = {s for s in sets if not s or len(set(s)) < len(s)}
         pairs = [s for s in sets if len(s) == 2 and all(map(self._packed.narrow, s))]
@@ -231,13 +240,24 @@ def grown(columns: tuple[str, ...], lately: Sequence[str], schema: Schema) -> tu
     return tuple(found)
 
 
+def homes(sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """Of each set that has a part of another one's columns, in their order, such a one."""
+    widest = max(map(len, sets), default=0)
+    smaller = {s for s in sets if 0 < len(s) < widest}
+    orders = {len(s) for s in smaller}
+    return {
+        part: s
+        for s in sets
+        for order in orders
+        if order < len(s)
+        for part in combinations(s, order)
+        if part in smaller
+    }
+
+
 def margin(table: Integers, axes: list[int]) -> Integers:
     """The table of some axes of a larger table, in the order given."""
-    others = tuple(i for i in range(table.ndim) if i not in axes)
-    kept = sorted(axes)
-    small = table.sum(axis=others, dtype=np.int64)
-    ordered = np.ascontiguousarray(small.transpose([kept.index(axis) for axis in axes]))
-    return ordered.reshape([table.shape[axis] for axis in axes])  # none of them: one number
+    return np.array(np.einsum(table, range(table.ndim), axes), dtype=np.int64, order="C")
 
 
 def plan(sets: Sequence[Sequence[int]], sizes: Floats) -> Iterator[tuple[list[int], list[int]]]:

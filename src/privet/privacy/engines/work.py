@@ -17,11 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.arrays import Floats, Integers, Weight
+from privet.privacy.engines import compiled
 
 Columns = Mapping[str, NDArray[Any]]  # some rows: the codes or the numbers of each column
 Add = Callable[[Integers, Floats], None]  # adds what some rows give to a total
 
 BLOCK_ROWS = 1 << 16  # so many rows and their keys stay in the cache
+MOST_CELLS = 1 << 16  # whose places are numbers of 16 bits
 SPARSE = 1 << 18  # cells of a table that takes longer to walk through than a block of rows
 
 
@@ -132,11 +134,16 @@ def add_counts(
     weights: NDArray[np.uint8] | None = None,
 ) -> None:
     """Counts some rows into the table of a column set, whose cells lie in a line."""
-    kind = np.dtype(np.uint16 if total.size <= 1 << 16 else np.int64)
-    key = block[members[0]].astype(kind)
-    for name, levels in zip(members[1:], shape[1:], strict=True):
+    codes = tuple(block[name] for name in members)
+    small = all(each.itemsize <= 2 and each.flags.c_contiguous for each in codes)
+    if compiled.counts is not None and small and total.size <= MOST_CELLS:
+        compiled.counts.counted(total, codes, shape, weights)
+        return
+    kind = np.dtype(np.uint16 if total.size <= MOST_CELLS else np.int64)
+    key = codes[0].astype(kind)
+    for own, levels in zip(codes[1:], shape[1:], strict=True):
         key *= kind.type(levels)
-        key += block[name]
+        key += own
     if total.size > SPARSE:
         np.add.at(total, key, 1 if weights is None else weights)
     elif weights is None:

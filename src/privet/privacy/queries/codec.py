@@ -13,17 +13,20 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+_PLAIN = (str, int)
 
 
 def encoded(value: Any) -> Any:
     """A value as JSON has it. Fields that do not count when two are compared are not written."""
-    if type(value) in (str, int):  # nearly all are
+    if type(value) in _PLAIN:
         return value
+    if isinstance(value, tuple):  # nearly all parts are plain, and there are many
+        return [part if type(part) in _PLAIN else encoded(part) for part in value]
     if hasattr(value, "to_json"):
         return value.to_json()
     if is_dataclass(value) and not isinstance(value, type):
         return {name: encoded(getattr(value, name)) for name in _written(type(value))}
-    return [encoded(part) for part in value] if isinstance(value, tuple) else value
+    return value
 
 
 def decoded(kind: type[T], value: Any) -> T:

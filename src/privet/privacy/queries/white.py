@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from math import prod
 from typing import Any
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from privet.arrays import Floats, Integers
 from privet.errors import SchemaError
+from privet.privacy.queries import compiled
 from privet.privacy.queries.base import Query, Rows, codec, records_changed
 from privet.privacy.queries.products import multiplied
 from privet.schema.model import Schema
@@ -88,6 +90,7 @@ class White(Query):
             )
         for name, levels in zip(self.columns, self.features, strict=True):
             _check_features(name, levels, schema.column(name).cardinality)
+        _check_ranks(self.columns, self.features)
         if not self.clips:
             raise SchemaError("weighed components need a clip, which bounds what a row can add")
         for clip in self.clips:
@@ -136,37 +139,54 @@ class White(Query):
 
     def weights(self, codes: Mapping[str, NDArray[np.unsignedinteger[Any]]]) -> NDArray[np.uint8]:
         """The weight of each of some rows, a function of that row alone."""
+        own = tuple(codes[name] for name in self.columns)
+        out = np.full(len(own[0]), WEIGHT, dtype=np.uint8)
+        _lower(out, own, *self._prepared)
+        return out
+
+    @cached_property
+    def _prepared(self) -> tuple[tuple[Floats, ...], tuple[Allowed, ...]]:
+        """The squared lengths of the features of each level, and how long a row may be in each
+        clip."""
         place = {name: i for i, name in enumerate(self.columns)}
-        squares = [
-            (np.array(u, dtype=np.int64) ** 2).sum(axis=1).astype(float) for u in self.features
-        ]
         clips = []
         for clip in self.clips:
             sets = [tuple(place[name] for name in members) for members in clip.sets]
             prices = [float(m) ** 2 for m in clip.multipliers]
-            clips.append((clip.radius, _grouped(sets, prices, len(self.columns))))
-        out = np.empty(len(codes[self.columns[0]]), dtype=np.uint8)
-        for start in range(0, len(out), ROWS_AT_ONCE):
-            rows = slice(start, start + ROWS_AT_ONCE)
-            lengths = np.empty((len(squares), len(out[rows])))
-            for row, square, name in zip(lengths, squares, self.columns, strict=True):
-                square.take(codes[name][rows], out=row)
-            weight, from_here = np.full(lengths.shape[1], float(WEIGHT)), _from_here(lengths)
-            for radius, groups in clips:
-                squared = _squared(lengths, from_here, groups)
-                # rounded so that weight * sqrt(squared) <= radius, whatever floating point does
-                most = radius * (1 - SLACK) / np.sqrt(np.maximum(squared * (1 + SLACK), 1e-300))
-                weight = np.minimum(weight, np.floor(most))
-            out[rows] = weight.astype(np.uint8)
-        return out
+            clips.append((clip.radius * (1 - SLACK), *_plan(sets, prices, len(self.columns))))
+        features = (np.array(levels, dtype=np.int64) for levels in self.features)
+        return tuple((each**2).sum(axis=1).astype(float) for each in features), tuple(clips)
 
 
-# The last column before the last (if there is one), the last ones, and whether to take with the
-# first of these all that follow.
-Part = tuple[tuple[int, ...], list[int], bool]
-# Whether the empty set is there (then its price, else 0), and of sets that are worked out together
-# their price, the columns that all of them start with, and what follows these.
-Groups = tuple[float, list[tuple[float, tuple[int, ...], list[Part]]]]
+def _lower(
+    weights: NDArray[np.uint8],
+    codes: tuple[NDArray[np.unsignedinteger[Any]], ...],
+    squares: tuple[Floats, ...],
+    clips: tuple[Allowed, ...],
+) -> None:
+    """Lowers weights so that no row is too long, rounded so that weight * sqrt(squared) <= radius,
+    whatever floating point does."""
+    small = all(each.dtype == np.uint8 and each.flags.c_contiguous for each in codes)
+    if compiled.white is not None and small:
+        compiled.white.lower(weights, codes, squares, clips, 1 + SLACK)
+        return
+    for start in range(0, len(weights), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        lengths = np.empty((len(squares), len(weights[rows])))
+        for row, square, own in zip(lengths, squares, codes, strict=True):
+            square.take(own[rows], out=row)
+        for most, nothing, steps, prices in clips:
+            squared = np.maximum(_squared(lengths, nothing, steps, prices) * (1 + SLACK), 1e-300)
+            weights[rows] = np.minimum(weights[rows], np.floor(most / np.sqrt(squared)))
+
+
+# How squared lengths of some sets are worked out from those of columns: what the empty set adds,
+# steps (a kind and a column, or the place of a price), and prices. The sum over sets that start
+# alike is one of products: of a column (or of it and all that follow) plus others, and of the one
+# before them; where there is none, of ones, which stand after the columns.
+Plan = tuple[float, Integers, Floats]
+Allowed = tuple[float, float, Integers, Floats]  # how long a row may be, and a plan
+COLUMN, FROM_HERE, PLUS, ADD, SCALE, CLOSE = range(6)
 
 
 def squared_lengths(
@@ -178,30 +198,55 @@ def squared_lengths(
     all columns from one on, their sum serves many; so are those that differ in their last two.
     Nothing is taken off: all that floating point can lose is a share of the sum.
     """
-    groups, out = _grouped(sets, prices, len(lengths)), np.empty(lengths.shape[1])
+    plan, out = _plan(sets, prices, len(lengths)), np.empty(lengths.shape[1])
     for start in range(0, len(out), ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)
-        some = np.ascontiguousarray(lengths[:, rows])
-        out[rows] = _squared(some, _from_here(some), groups)
+        out[rows] = _squared(np.ascontiguousarray(lengths[:, rows]), *plan)
     return out
 
 
-def _grouped(sets: Sequence[tuple[int, ...]], prices: Sequence[float], size: int) -> Groups:
+def _plan(sets: Sequence[tuple[int, ...]], prices: Sequence[float], size: int) -> Plan:
     lasts = dict[tuple[int, ...], list[int]]()
     for members in sets:
         if members:
             lasts.setdefault(members[:-1], []).append(members[-1])
     in_order = sorted(lasts, key=lambda prefix: (len(prefix), prefix))
-    alike = groupby(in_order, lambda prefix: (len(prefix), prefix[:-1]))
-    groups = [
-        (prices[width + 1], first, [_part(prefix, lasts[prefix], size) for prefix in prefixes])
-        for (width, first), prefixes in alike
-    ]
-    return prices[0] if () in sets else 0.0, groups
+    steps = list[tuple[int, int]]()
+    for (width, first), alike in groupby(in_order, lambda prefix: (len(prefix), prefix[:-1])):
+        for prefix in alike:
+            own = lasts[prefix]
+            if own == list(range(own[0], size)):
+                steps.append((FROM_HERE, own[0]))
+            else:
+                steps += [(COLUMN, own[0]), *((PLUS, i) for i in own[1:])]
+            steps.append((ADD, prefix[-1] if prefix else size))
+        steps += [*((SCALE, i) for i in first), (CLOSE, width + 1)]
+    nothing = prices[0] if () in sets else 0.0
+    return nothing, np.array(steps, dtype=np.int64).reshape(-1, 2), np.array(prices)
 
 
-def _part(prefix: tuple[int, ...], last: list[int], size: int) -> Part:
-    return prefix[-1:], last, last == list(range(last[0], size))
+def _squared(lengths: Floats, nothing: float, steps: Integers, prices: Floats) -> Floats:
+    """Of a few rows."""
+    out = np.full(lengths.shape[1], nothing)
+    total, part = np.zeros((2, len(out)))
+    columns, sums = [*lengths, np.ones(len(out))], list(_from_here(lengths))
+    own = part
+    for kind, at in steps.tolist():
+        if kind == COLUMN:
+            own = columns[at]
+        elif kind == FROM_HERE:
+            own = sums[at]
+        elif kind == PLUS:
+            own = np.add(own, columns[at], out=part)
+        elif kind == ADD:
+            total += np.multiply(own, columns[at], out=part)
+        elif kind == SCALE:
+            total *= columns[at]
+        else:
+            total *= prices[at]
+            out += total
+            total[:] = 0.0
+    return out
 
 
 def _from_here(lengths: Floats) -> Floats:
@@ -212,28 +257,6 @@ def _from_here(lengths: Floats) -> Floats:
     return out
 
 
-def _squared(lengths: Floats, from_here: Floats, groups: Groups) -> Floats:
-    """Of a few rows."""
-    nothing, several = groups
-    out = np.full(lengths.shape[1], nothing)
-    total, part = np.empty((2, len(out)))
-    columns, sums = list(lengths), list(from_here)
-    for price, first, parts in several:
-        total[:] = 0.0
-        for before, last, whole in parts:
-            own = sums[last[0]] if whole else columns[last[0]]
-            if not whole and len(last) > 1:
-                own = np.add(own, columns[last[1]], out=part)
-                for i in last[2:]:
-                    own += columns[i]
-            total += np.multiply(own, columns[before[0]], out=part) if before else own
-        for i in first:
-            total *= columns[i]
-        total *= price
-        out += total
-    return out
-
-
 def _check_features(name: str, levels: Levels, k: int) -> None:
     if len(levels) != k or any(len(level) != k - 1 for level in levels):
         raise SchemaError(f"column {name!r} has {k} levels, so each has {k - 1} features")
@@ -241,5 +264,14 @@ def _check_features(name: str, levels: Levels, k: int) -> None:
         raise SchemaError(
             f"a feature of column {name!r} is larger than {LARGEST_FEATURE}; use smaller ones"
         )
-    if np.linalg.matrix_rank(np.column_stack([np.ones(k), np.array(levels)])) < k:
-        raise SchemaError(f"the features of column {name!r} do not tell its levels apart")
+
+
+def _check_ranks(names: Sequence[str], features: Sequence[Levels]) -> None:
+    """Those of as many levels at once."""
+    for k in {len(levels) for levels in features}:
+        own = [i for i, levels in enumerate(features) if len(levels) == k]
+        design = np.ones((len(own), k, k))
+        design[:, :, 1:] = [features[i] for i in own]
+        for i in np.flatnonzero(np.linalg.matrix_rank(design) < k):
+            name = names[own[i]]
+            raise SchemaError(f"the features of column {name!r} do not tell its levels apart")
