@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from privet.errors import SchemaError
+from privet.evidence.layers import Layer
 from privet.evidence.table_replicas import table_replicas
-from privet.evidence.tables import TableEvidence, _Layer
+from privet.evidence.tables import TableEvidence
 from privet.graph.confidence import with_confidence
 from privet.graph.edge import Edge
 from privet.graph.graph import Graph
@@ -76,7 +77,7 @@ def confidence(graph: Graph, source: str, target: str) -> float:
     return edge.confidence
 
 
-def _first(layer: _Layer) -> _Layer:
+def _first(layer: Layer) -> Layer:
     return replace(layer, values=layer.values[0])
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.arrays import Floats
-from privet.evidence.tables import TableEvidence, _Layer
+from privet.evidence.layers import Layer
+from privet.evidence.tables import TableEvidence
 from privet.privacy.queries.contrasts import contrasts
 
 Noise = Mapping[int, float]  # variance of each number of a component, by order
@@ -39,7 +40,7 @@ def stack(
         sets = list(combinations(range(width), order))
         parts = [component(tables, members, ordered) for members in sets]
         exact = np.hstack(parts)
-        layers[order] = _Layer(
+        layers[order] = Layer(
             keys=np.array(sets, dtype=np.int64) @ width ** np.arange(order - 1, -1, -1),
             offsets=np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])]),
             values=exact + rng.normal(size=exact.shape) * np.sqrt(noise[order]),

@@ -41,7 +41,7 @@ from privet.evidence import unit_noise
 from privet.evidence.moments import planned_noise
 from privet.evidence.plan_table import effect_text, plan_table
 from privet.evidence.prior import EFFECTS, default_level
-from privet.evidence.white import BETTER, PAIRS, RAREST, Design, contrast_worth
+from privet.evidence.white import BETTER, CHANCE, PAIRS, RAREST, Design, contrast_worth
 from privet.markup.pieces import notebook, paragraphs, safe
 from privet.privacy.ledger.conversion import Number, budget_for
 from privet.privacy.queries.base import records_changed
@@ -239,8 +239,9 @@ def _weighed(run: _Run, guessed: list[Shares]) -> _White | None:
     budget = float(budget_for(run.epsilon, run.delta, unit_noise.ACCOUNTING)) / run.reading.noise
     reach = records_changed(schema) * schema.rows_per_person
     few = list(islice(combinations(range(size), 3), unit_noise.TRIPLES_PER_COLUMN * size))
+    likely = list(combinations(range(size), 2))[:: round(1 / CHANCE)]
     design = Design.of(schema.names, believed, rows)
-    worth, kept, noise = design.foreseen(budget / reach**2, few)
+    worth, kept, noise = design.foreseen(budget / reach**2, likely, few)
     plain = contrast_worth(schema, believed, rows, budget * float(PAIRS))
     if worth < BETTER * median(plain):
         return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from itertools import combinations
+from itertools import combinations, groupby
 from math import prod
 from typing import Any
 
@@ -22,6 +22,7 @@ from privet.errors import EvidenceError
 from privet.evidence import completion
 from privet.evidence.cuts import as_cut
 from privet.evidence.feigned import Feigned, bent, kept_share
+from privet.evidence.layers import Layer, combined
 from privet.evidence.whole_table import interactions, is_whole
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import design_inverse
@@ -29,23 +30,6 @@ from privet.privacy.queries.tables import Components
 from privet.privacy.queries.white import GRID as WHITE_GRID
 from privet.privacy.queries.white import WEIGHT, White
 from privet.schema.model import Schema
-
-
-@dataclass(frozen=True)
-class _Layer:
-    """All measured components of one order: blocks of one flat array, found by sorted key.
-
-    The last axis of ``values`` is the flat one; an axis before it counts replicas.
-    """
-
-    keys: Integers
-    offsets: Integers
-    values: Floats
-    variances: Floats
-
-    def position(self, keys: Integers) -> tuple[Indices, Bools]:
-        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        return at, self.keys[at] == keys
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +48,7 @@ class TableEvidence:
     feigned: Feigned | None = None
     rows: Floats = field(default_factory=lambda: np.zeros(()))
     rows_variance: float = 0.0
-    layers: dict[int, _Layer] = field(default_factory=dict)
+    layers: dict[int, Layer] = field(default_factory=dict)
 
     @cached_property
     def kind(self) -> Integers:
@@ -100,7 +84,8 @@ class TableEvidence:
         schema: Schema, names: tuple[str, ...], releases: Sequence[Release]
     ) -> TableEvidence:
         """From the components among the releases, and those in a table of all columns. Where rows
-        were weighed, the others told only how, since they are about other rows."""
+        were weighed, the others told only how, since they are about other rows; where they were
+        weighed anew, the last weights count."""
         schema, releases = as_cut(schema, releases)
         white = [one for one in releases if isinstance(one.query, White)]
         components = [one for one in releases if isinstance(one.query, Components)]
@@ -108,7 +93,11 @@ class TableEvidence:
             components += interactions(schema, one) if is_whole(one, schema) else ()
         empty = TableEvidence.empty(schema, names)
         told = reduce(TableEvidence.add, components, empty)
-        return reduce(TableEvidence._weighed, white, empty)._after(told) if white else told
+        if not white:
+            return told
+        alike = [list(each) for _, each in groupby(white, lambda one: one.asked(White).clips[0])]
+        each = [reduce(TableEvidence._weighed, some, empty) for some in alike]
+        return reduce(TableEvidence._anew, each)._after(told)
 
     def add(self, release: Release) -> TableEvidence:
         """This evidence with one more release in it."""
@@ -119,13 +108,7 @@ class TableEvidence:
         """This evidence with components of weighed rows, in units of one row and one feature."""
         query = release.asked(White)
         features = tuple(np.array(u, dtype=float) / WHITE_GRID for u in query.features)
-        if self.features is not None and any(
-            map(np.any, map(np.subtract, self.features, features))
-        ):
-            raise EvidenceError(
-                "rows were weighed twice, in different features, so that these cannot be "
-                "added up; use the releases of one run"
-            )
+        self._check_features(features)
         out = replace(self, features=features)
         orders = np.array([len(members) for members in query.sets])
         free = {name: k - 1 for name, k in zip(self.names, self.cardinalities, strict=True)}
@@ -143,6 +126,33 @@ class TableEvidence:
                 values = unit * np.concatenate(parts).astype(float)
                 out = out._with(sets, values, unit**2 * release.variance)
         return out
+
+    def _check_features(self, features: tuple[Floats, ...] | None) -> None:
+        if self.features is None or features is None:
+            return
+        if any(map(np.any, map(np.subtract, self.features, features))):
+            raise EvidenceError(
+                "rows were weighed twice, in different features, so that these cannot be "
+                "added up; use the releases of one run"
+            )
+
+    def _anew(self, later: TableEvidence) -> TableEvidence:
+        """Evidence of rows that were weighed anew, with what these have told of pairs before: how
+        two columns vary together. Their margins are those of other weights."""
+        self._check_features(later.features)
+        free = np.array(self.cardinalities) - 1
+        margins = [each.layers[1].values / max(float(each.rows), 1.0) for each in (self, later)]
+        layer, (i, j) = self.layers[2], np.array(self.members(2)).T
+        sizes, starts = np.diff(layer.offsets), np.cumsum(free) - free
+        inner = np.arange(layer.offsets[-1]) - np.repeat(layer.offsets[:-1], sizes)
+        first, second = np.divmod(inner, np.repeat(free[j], sizes))
+        first, second = first + np.repeat(starts[i], sizes), second + np.repeat(starts[j], sizes)
+        before, after = (each[first] * each[second] for each in margins)
+        scale = float(later.rows) / max(float(self.rows), 1.0)
+        values = scale * layer.values + float(later.rows) * (after - before)
+        moved = replace(layer, values=values, variances=scale**2 * layer.variances)
+        merged = moved.merged(later.layers[2]) if 2 in later.layers else moved
+        return replace(later, layers={**later.layers, 2: merged})
 
     def _after(self, before: TableEvidence) -> TableEvidence:
         """This evidence of weighed rows, with what margins before show that weights have made.
@@ -174,17 +184,17 @@ class TableEvidence:
         """This evidence with components of sets of one order."""
         if not sets[0]:
             before, after = np.array(self.rows_variance or np.inf), np.array(noise)
-            rows, variance = _combine(self.rows, before, values[0], after)
+            rows, variance = combined(self.rows, before, values[0], after)
             return replace(self, rows=rows, rows_variance=float(variance))
         index, order = {name: i for i, name in enumerate(self.names)}, len(sets[0])
         places = [index[name] for names in sets for name in names]
         members = np.array(places, dtype=np.intp).reshape(-1, order)
         fresh = self._layer(members, values, noise)
         old = self.layers.get(order)
-        merged = fresh if old is None else _merge(old, fresh)
+        merged = fresh if old is None else old.merged(fresh)
         return replace(self, layers={**self.layers, order: merged})
 
-    def _layer(self, members: Indices, values: Floats, noise: float) -> _Layer:
+    def _layer(self, members: Indices, values: Floats, noise: float) -> Layer:
         k = np.array(self.cardinalities) - 1
         if (np.diff(members, axis=1) < 0).any():
             raise EvidenceError("sets must name columns in the order of the schema; sort them")
@@ -196,7 +206,7 @@ class TableEvidence:
         if (np.diff(order) < 0).any():
             flat = np.concatenate([values[starts[i] : starts[i + 1]] for i in order])
         offsets = np.concatenate([[0], np.cumsum(sizes[order])])
-        return _Layer(keys[order], offsets, flat, np.full(len(order), noise))
+        return Layer(keys[order], offsets, flat, np.full(len(order), noise))
 
     def keys(self, members: Indices) -> Integers:
         """One number for each set of columns in ascending order."""
@@ -341,33 +351,6 @@ class TableEvidence:
             else:
                 square[:k, :k] = np.linalg.inv(np.column_stack([np.ones(k), self.features[i]]).T)
         return out
-
-
-def _combine(a: Floats, va: Floats, b: Floats, vb: Floats) -> tuple[Floats, Floats]:
-    """Inverse-variance mean; an exact value (variance 0) wins, and an infinite variance loses."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        weight, variance = vb / (va + vb), va * vb / (va + vb)
-    first, second = (va == 0) | np.isinf(vb), np.isinf(va)
-    weight = np.where(second, 0.0, np.where(first, 1.0, weight))
-    return weight * a + (1 - weight) * b, np.where(second, vb, np.where(first, va, variance))
-
-
-def _merge(old: _Layer, new: _Layer) -> _Layer:
-    keys = np.union1d(old.keys, new.keys)
-    places = [layer.position(keys) for layer in (old, new)]
-    (a, in_old), (b, _) = places
-    sizes = np.where(in_old, np.diff(old.offsets)[a], np.diff(new.offsets)[b])
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    values, variances = [], []
-    for layer, (at, found) in zip((old, new), places, strict=True):
-        index = np.repeat(layer.offsets[at] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        held = np.repeat(found, sizes)
-        values.append(np.where(held, layer.values[np.where(held, index, 0)], 0.0))
-        variances.append(np.where(found, layer.variances[at], np.inf))
-    each = [np.repeat(variance, sizes) for variance in variances]
-    mean, _ = _combine(values[0], each[0], values[1], each[1])
-    nothing = np.zeros(len(keys))
-    return _Layer(keys, offsets, mean, _combine(nothing, variances[0], nothing, variances[1])[1])
 
 
 def components_query(names: tuple[str, ...], sets: Iterable[tuple[int, ...]]) -> Components:

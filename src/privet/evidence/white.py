@@ -33,15 +33,15 @@ from privet.schema.model import Schema
 # Of the budget: for all pairs, and for what matters of these; the rest is for margins.
 PAIRS, REST = Fraction(45, 100), Fraction(50, 100)
 # The same where a pair tells little; in between, once more for pairs that may be dependent, which
-# chance would make look as dependent in fewer than so many cases. [Weak edges are found that one
-# look at all pairs misses; three looks find no more than two.]
-GLANCE, AGAIN, LAST = Fraction(25, 100), Fraction(30, 100), Fraction(40, 100)
-CHANCE = Fraction(40, 100)
+# chance would make look as dependent in fewer than so many cases. These weigh rows anew: fewer
+# pairs leave more of them. [Weak edges are found that one look at all pairs misses.]
+GLANCE, AGAIN, LAST = Fraction(30, 100), Fraction(45, 100), Fraction(20, 100)
+CHANCE = Fraction(20, 100)
 BETTER = 1.5  # how much more the typical pair must tell than in contrasts
 RAREST, DEVIATIONS = 0.02, 2.0  # a share is not believed below this, or below its noise
 # Of a triple's component, compared with a pair's: where a pair tells little, a triple tells nothing
-# that its pairs do not. [Random networks do not tell 0.03 from 0.1; Adult finds more with 0.03.]
-TRIPLE_PRICE, LOW_PRICE, LITTLE = 0.3, 0.03, 10_000
+# that its pairs do not. [Random networks do not tell 0.03 from 0.15.]
+TRIPLE_PRICE, LOW_PRICE, LITTLE = 0.3, 0.06, 10_000
 MOST_CUT = 0.1  # share of the rows that a later clip may touch where a pair tells little
 # Squared radii, as multiples of the mean squared length of a row, among which a clip is chosen.
 RADII = (0.1, 0.2, 0.28, 0.35, 0.45, 0.6, 1.0, 1.7, 3.0, 6.0, 12.0)
@@ -90,30 +90,39 @@ class Design:
         return Course(worth, self.first_clip(budget * float(shares[0])), *shares)
 
     def first_clip(self, budget: float, unforeseen: float = UNFORESEEN) -> Clip:
-        """The clip of the run, of a question about all pairs: the one that promises most for this
-        budget (rho), by the rows that it leaves, the noise that it needs and what it feigns."""
+        """The first clip of a run, of a question about all pairs."""
         squares, feigned, varied = self._choices
         wrong = feigned + unforeseen * varied
-        worths = [self._worth(*each, budget) for each in zip(squares, wrong, strict=True)]
-        return self._clip(self.all_pairs, float(squares[np.argmax(worths)]))
+        return self._best(self.all_pairs, self._in_pairs, squares, wrong, budget)
+
+    def fresh_clip(self, sets: Sets, budget: float) -> Clip:
+        """Of a question about pairs that weighs rows anew. What it feigns is not foreseen."""
+        squared = self._squared(sets)
+        squares, varied = _radii(squared)
+        return self._best(sets, squared, squares, UNFORESEEN * varied, budget)
+
+    def _best(
+        self, sets: Sets, squared: Floats, squares: Floats, wrong: Floats, budget: float
+    ) -> Clip:
+        """The clip that promises most for this budget (rho), by the rows that it leaves, the noise
+        that it needs and what it feigns."""
+        worths = [self._worth(squared, *each, budget) for each in zip(squares, wrong, strict=True)]
+        return self._clip(sets, float(squares[np.argmax(worths)]))
 
     @cached_property
     def _choices(self) -> tuple[Floats, Floats, Floats]:
-        """Squared radii among which a clip is chosen, what they feign, and the variance of the
-        weights of rows that they make, relative to their mean."""
-        squared = self._in_pairs
-        squares = np.array(RADII) * float(squared.mean())
-        kept = np.sqrt(np.minimum(1.0, squares[:, None] / squared))
-        return squares, self.feigned(squares), kept.var(axis=1) / kept.mean(axis=1) ** 2
+        """Squared radii for all pairs, what they feign, and how far they make weights vary."""
+        squares, varied = _radii(self._in_pairs)
+        return squares, self.feigned(squares), varied
 
     def later_clip(self, sets: Sets, worth: float, first: Clip) -> Clip:
-        """The rows that the first clip left should be left: else these would be other rows. So it
+        """The rows that an earlier clip left should be left: else these would be other rows. So it
         touches fewer of them than the noise would hide of a pair of this ``worth``."""
         much = worth >= LITTLE
         price, spared = (
             (TRIPLE_PRICE, 1 - 1 / np.sqrt(worth)) if much else (LOW_PRICE, 1 - MOST_CUT)
         )
-        kept = np.minimum(1.0, self._square(first) / self._in_pairs)
+        kept = np.minimum(1.0, self._square(first) / self._squared(self._places(first)))
         return self._clip(
             sets, float(np.quantile(kept * self._squared(sets, price), spared)), price
         )
@@ -127,7 +136,7 @@ class Design:
         """How many rows without noise would tell as much of a pair, after a clip of all pairs."""
         square = self._square(clip)
         feigned = float(self.feigned(np.array([square]))[0])
-        return self._worth(square, feigned, budget)
+        return self._worth(self._in_pairs, square, feigned, budget)
 
     def feigned(self, squares: Floats) -> Floats:
         """The dependence (φ² for each of a pair's numbers, as noise has it) that clips of all pairs
@@ -140,32 +149,36 @@ class Design:
             found.append(((joint - apart) ** 2 / apart).sum(axis=(1, 2)) / numbers)
         return np.asarray(np.quantile(found, MOST_PAIRS, axis=0))
 
-    def foreseen(self, budget: float, triples: Sets) -> tuple[float, float, tuple[float, float]]:
-        """Of a run for this budget in all: how many rows a pair is worth, the share of the rows
-        that is left, by weight, and the noise of a pair that may be dependent compared with their
+    def foreseen(
+        self, budget: float, likely: Sets, triples: Sets
+    ) -> tuple[float, float, tuple[float, float]]:
+        """Of a run for this budget in all, in which these pairs may be dependent (where these are
+        measured once more) and these triples matter: how many rows a pair is worth, the share of
+        the rows that is left, by weight, and the noise of a likely pair compared with their
         sampling noise, before triples are chosen and once more beside these."""
         course, small = self.course(budget), self.all_pairs[: len(self.names) + 1]
-        kept = float(np.sqrt(np.minimum(1.0, self._square(course.first) / self._in_pairs)).mean())
-        known = 2 * budget * float(course.pairs) / self._square(course.first)
+        first, kept = course.first, self._kept(course.first)
+        known = 2 * budget * float(course.pairs) / self._square(first)
         if course.again:
-            pairs = self.all_pairs[len(small) :]
-            likely = [
-                pair for i, pair in enumerate(pairs) if i % CHANCE.denominator < CHANCE.numerator
-            ]
-            known += self._told([*small, *likely], course, budget * float(course.again))
+            spent = budget * float(course.again)
+            first = self.fresh_clip([*small, *likely], spent)
+            before, kept = kept, self._kept(first)  # what other rows told is about fewer
+            known = known * (before / kept) ** 2 + 2 * spent / self._square(first)
         both = [*small, *{pair for each in triples for pair in combinations(each, 2)}, *triples]
         sets = both if triples else self.all_pairs  # of two columns there is nothing else
-        more = known + self._told(sets, course, budget * float(course.rest))
+        last = self.later_clip(sets, course.worth, first)
+        more = known + 2 * budget * float(course.rest) / self._square(last)
         rows = self.rows * kept
         return course.worth, kept, (1 / known / rows, 1 / more / rows)
 
-    def _told(self, sets: Sets, course: Course, budget: float) -> float:
-        """One over the variance of the noise of pairs in a later question about these sets."""
-        return 2 * budget / self._square(self.later_clip(sets, course.worth, course.first))
+    def _kept(self, clip: Clip) -> float:
+        """The share of the rows that a clip leaves, by weight."""
+        squared = self._squared(self._places(clip))
+        return float(np.sqrt(np.minimum(1.0, self._square(clip) / squared)).mean())
 
-    def _worth(self, square: float, feigned: float, budget: float) -> float:
+    def _worth(self, squared: Floats, square: float, feigned: float, budget: float) -> float:
         """What is feigned counts as noise of its size."""
-        rows = self.rows * float(np.sqrt(np.minimum(1.0, square / self._in_pairs)).mean())
+        rows = self.rows * float(np.sqrt(np.minimum(1.0, square / squared)).mean())
         return 1 / ((1 + square / (2 * budget) / rows) / rows + feigned)
 
     @cached_property
@@ -195,7 +208,21 @@ class Design:
     @staticmethod
     def _square(clip: Clip) -> float:
         """The squared radius, in the unit of pairs."""
-        return (clip.radius / (WEIGHT * clip.multipliers[2] * GRID**2)) ** 2
+        order = min(len(clip.multipliers) - 1, 2)
+        unit = WEIGHT * clip.multipliers[order] * GRID**order
+        return float(clip.radius / unit) ** 2
+
+    def _places(self, clip: Clip) -> Sets:
+        place = {name: i for i, name in enumerate(self.names)}
+        return [tuple(place[name] for name in members) for members in clip.sets]
+
+
+def _radii(squared: Floats) -> tuple[Floats, Floats]:
+    """Squared radii among which a clip of rows with these squared lengths is chosen, and the
+    variance of the weights that they make, relative to their mean."""
+    squares = np.array(RADII) * float(squared.mean())
+    kept = np.sqrt(np.minimum(1.0, squares[:, None] / squared))
+    return squares, np.asarray(kept.var(axis=1) / kept.mean(axis=1) ** 2)
 
 
 def contrast_worth(

@@ -2,8 +2,9 @@
 
 Stage 0, a twentieth of the budget, has measured the number of rows and all columns in contrasts.
 That tells the white features, how rows would be weighed, and whether it is worth it. Stage 1
-measures all pairs, stage 2 once more those that matter, and their triples. Where a pair tells
-little, there is a stage between these: what looks independent at a glance shares no more budget.
+measures all pairs, stage 2 once more those that matter, and their triples, with the same weights.
+Where a pair tells little, there is a stage between these: what looks independent at a glance shares
+no more budget. Fewer pairs weigh fewer rows down, so from then on rows are weighed anew.
 
 Privacy. Features, sets and clips are functions of earlier releases and public facts, and each
 stage is one release of ``privacy.queries.white.White``, whose sensitivity is the radius of its last
@@ -55,20 +56,21 @@ def measure(
         return None
 
     def asked(*clips: Clip) -> White:
-        return White(columns=schema.names, features=design.features, clips=(course.first, *clips))
+        return White(columns=schema.names, features=design.features, clips=clips)
 
     settings.on_step("measuring all pairs", 0.1)
-    releases = (*margins, curator.release(asked(), course.pairs))
+    clip, small = course.first, design.all_pairs[: size + 1]
+    releases = (*margins, curator.release(asked(clip), course.pairs))
     if course.again:
         settings.on_step("measuring pairs that may be dependent", 0.15)
-        sets = [*design.all_pairs[: size + 1], *_likely(schema, releases)]
-        clip = design.later_clip(sets, course.worth, course.first)
+        likely, budget = _likely(schema, releases), _budget(curator) * float(course.again)
+        clip = design.fresh_clip([*small, *likely], budget)
         releases = (*releases, curator.release(asked(clip), course.again))
     settings.on_step("choosing triples", 0.2)
-    sets = [(), *interesting(schema, releases)]
-    clip = design.later_clip(sets, course.worth, course.first)
+    wanted = [members for members in interesting(schema, releases) if len(members) > 1]
+    later = design.later_clip([*small, *wanted], course.worth, clip)
     settings.on_step("measuring triples", 0.3)
-    return (*releases, curator.release(asked(clip), course.rest))
+    return (*releases, curator.release(asked(clip, later), course.rest))
 
 
 def _likely(schema: Schema, releases: tuple[Release, ...]) -> list[tuple[int, ...]]:
