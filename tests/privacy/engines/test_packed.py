@@ -88,6 +88,27 @@ def test_rows_that_are_weighed_count_so_often_in_a_batch_of_pairs() -> None:
     assert np.array_equal(fan, np.concatenate(both, axis=1))
 
 
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("weighed", [False, True])
+def test_tables_of_a_part_of_another_set_are_sums_over_its_table(weighed: bool) -> None:
+    """Whatever their order; a column that is named twice is counted by itself."""
+    weights = np.random.default_rng(3).integers(0, 65, ROWS).astype(np.uint8)
+    rows = MemoryRows(declared(), codes, dict)
+    rows = rows.weighed(("a",), lambda _: weights) if weighed else rows
+    sets = [
+        tuple(s) for s in ("", "a", "abc", "ac", "ca", "aa", "aaa", "aab", "ab", "b", "j", "bj")
+    ]
+    for columns, table in zip(sets, rows.table_batch(sets), strict=True):
+        assert table.dtype == np.int64
+        assert np.array_equal(table, counted_plainly(columns, weights if weighed else None))
+
+
+def counted_plainly(names: tuple[str, ...], weights: NDArray[np.uint8] | None) -> NDArray[np.int64]:
+    return (
+        plainly(names, weights) if names else np.array(ROWS if weights is None else weights.sum())
+    )
+
+
 @pytest.mark.parametrize("rows", [0, 1, 63, 64, 130, 16_384, 20_000])
 def test_maps_of_bits_count_what_is_there(
     rows: int, way: str, monkeypatch: pytest.MonkeyPatch

@@ -241,9 +241,10 @@ def grown(columns: tuple[str, ...], lately: Sequence[str], schema: Schema) -> tu
 
 
 def homes(sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], tuple[str, ...]]:
-    """Of each set that has a part of another one's columns, in their order, such a one."""
+    """Of each set that has a part of another one's columns, in their order and each once, such a
+    one."""
     widest = max(map(len, sets), default=0)
-    smaller = {s for s in sets if 0 < len(s) < widest}
+    smaller = {s for s in sets if 0 < len(s) < widest and len(set(s)) == len(s)}
     orders = {len(s) for s in smaller}
     return {
         part: s
