@@ -205,7 +205,7 @@ def test_rows_are_weighed_anew_where_pairs_tell_little(epsilon: float, anew: boo
 
 
 def test_what_looks_independent_at_a_glance_is_not_measured_again() -> None:
-    """Of 66 pairs one is a copy; of the others about one in five looks dependent: more than 34 of
+    """Of 66 pairs one is a copy; of the others about two in five look dependent: more than 48 of
     65 do so in fewer than one of a million runs."""
     rows, schema = twelve(0.0)
     rows["b"] = rows["a"]
@@ -214,7 +214,7 @@ def test_what_looks_independent_at_a_glance_is_not_measured_again() -> None:
     assert len(weighed) == 3
     again = {s for s in weighed[1].sets if len(s) == 2}
     assert ("a", "b") in again
-    assert len(again) <= 1 + 34
+    assert len(again) <= 1 + 48
     assert {(name,) for name in schema.names} <= set(weighed[1].sets)
 
 

@@ -239,7 +239,8 @@ def _weighed(run: _Run, guessed: list[Shares]) -> _White | None:
     budget = float(budget_for(run.epsilon, run.delta, unit_noise.ACCOUNTING)) / run.reading.noise
     reach = records_changed(schema) * schema.rows_per_person
     few = list(islice(combinations(range(size), 3), unit_noise.TRIPLES_PER_COLUMN * size))
-    likely = list(combinations(range(size), 2))[:: round(1 / CHANCE)]
+    every = enumerate(combinations(range(size), 2))
+    likely = [pair for i, pair in every if i % CHANCE.denominator < CHANCE.numerator]
     design = Design.of(schema.names, believed, rows)
     worth, kept, noise = design.foreseen(budget / reach**2, likely, few)
     plain = contrast_worth(schema, believed, rows, budget * float(PAIRS))

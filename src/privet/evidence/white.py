@@ -35,12 +35,12 @@ PAIRS, REST = Fraction(45, 100), Fraction(50, 100)
 # The same where a pair tells little; in between, once more for pairs that may be dependent, which
 # chance would make look as dependent in fewer than so many cases. These weigh rows anew: fewer
 # pairs leave more of them. [Weak edges are found that one look at all pairs misses.]
-GLANCE, AGAIN, LAST = Fraction(30, 100), Fraction(45, 100), Fraction(20, 100)
-CHANCE = Fraction(20, 100)
+GLANCE, AGAIN, LAST = Fraction(25, 100), Fraction(30, 100), Fraction(40, 100)
+CHANCE = Fraction(40, 100)
 BETTER = 1.5  # how much more the typical pair must tell than in contrasts
 RAREST, DEVIATIONS = 0.02, 2.0  # a share is not believed below this, or below its noise
 # Of a triple's component, compared with a pair's: where a pair tells little, a triple tells nothing
-# that its pairs do not. [Random networks do not tell 0.03 from 0.15.]
+# that its pairs do not. [Random networks do not tell 0.03 from 0.15; Adult finds more with 0.06.]
 TRIPLE_PRICE, LOW_PRICE, LITTLE = 0.3, 0.06, 10_000
 MOST_CUT = 0.1  # share of the rows that a later clip may touch where a pair tells little
 # Squared radii, as multiples of the mean squared length of a row, among which a clip is chosen.
