@@ -27,7 +27,7 @@ from privet.evidence.white import (
 from privet.methods.sources.columns import SHARE
 from privet.privacy.ledger.conversion import budget_for
 from privet.privacy.queries.tables import Components
-from privet.privacy.queries.white import GRID, White, squared_lengths
+from privet.privacy.queries.white import GRID, Clip, White, squared_lengths
 from privet.schema.column import Column
 from privet.schema.model import Schema
 
@@ -48,13 +48,19 @@ def test_features_are_centred_and_white() -> None:
         assert spread == pytest.approx(np.eye(len(share) - 1), abs=0.1)
 
 
+def worth(made: Design, clip: Clip, budget: float) -> float:
+    """How many rows without noise would tell as much of a pair, after a clip of all pairs."""
+    square = np.array([made._square(clip)])
+    return float(made._worths(made._in_pairs, square, made.feigned(square), budget)[0])
+
+
 def test_the_first_clip_promises_most() -> None:
     made = design([UNEVEN[1]] * 4)
     for budget in (1e-4, 1e-2, 1.0):
-        best = made.worth(made.first_clip(budget, unforeseen=0.0), budget)
+        best = worth(made, made.first_clip(budget, unforeseen=0.0), budget)
         squared = made._squared(SMALL)
         others = [made._clip(SMALL, radius * float(squared.mean())) for radius in RADII]
-        assert best == max(made.worth(other, budget) for other in others)
+        assert best == max(worth(made, other, budget) for other in others)
 
 
 def test_a_clip_is_wider_for_what_cannot_be_foreseen() -> None:
@@ -69,7 +75,8 @@ def test_a_clip_is_wider_for_what_cannot_be_foreseen() -> None:
     course = made.course(1.0)
     assert course.first.radius == made.first_clip(float(course.pairs)).radius
     best = made.first_clip(float(PAIRS), unforeseen=0.0)
-    assert course.worth == made.worth(best, float(PAIRS)) > made.worth(course.first, float(PAIRS))
+    told, less = (worth(made, clip, float(PAIRS)) for clip in (best, course.first))
+    assert course.worth == pytest.approx(told, rel=1e-3) and told > less
 
 
 @pytest.mark.parametrize("shares", [UNEVEN[:1] * 4, [*UNEVEN, UNEVEN[1]]])
@@ -113,7 +120,7 @@ def test_a_later_clip_is_a_question_whatever_is_left_to_ask(largest: int) -> Non
     made = design([UNEVEN[1]] * 4)
     sets = [s for order in range(largest + 1) for s in combinations(range(4), order)]
     first = made.first_clip(1e-3)
-    clips = (first, made.later_clip(sets, made.worth(first, 1e-3), first))
+    clips = (first, made.later_clip(sets, worth(made, first, 1e-3), first))
     columns = tuple(Column(name=n, kind="categorical", levels=("n", "y")) for n in NAMES)
     query = White(columns=NAMES, features=made.features, clips=clips)
     query.check(Schema(name="t", columns=columns))
@@ -134,7 +141,7 @@ def test_tables_of_many_levels_keep_their_white_features() -> None:
     schema, rows = Schema(name="t", columns=tuple(columns)), 48_842.0
     made, budget = Design.of(names, shares, rows), float(PAIRS * budget_for(1.0, 1e-6, "gdp"))
     plain = median(contrast_worth(schema, shares, rows, budget))
-    assert made.worth(made.first_clip(budget), budget) > BETTER * plain
+    assert worth(made, made.first_clip(budget), budget) > BETTER * plain
 
 
 def test_triples_cost_less_where_pairs_tell_little() -> None:
@@ -196,7 +203,8 @@ def test_noise_is_as_it_was_foreseen(epsilon: float, stages: int) -> None:
 @pytest.mark.parametrize(("epsilon", "anew"), [(0.05, True), (0.5, False)])
 def test_rows_are_weighed_anew_where_pairs_tell_little(epsilon: float, anew: bool) -> None:
     """Triples are about the rows of the pairs that were measured before them."""
-    rows, schema = twelve(0.7)
+    rows, schema = twelve(0.0)
+    rows["b"] = rows["a"]
     found = privet.discover(rows, schema, epsilon=epsilon, delta=1e-6, ledger=":memory:")
     clips = [one.query.clips for one in found.evidence.releases if isinstance(one.query, White)]
     *earlier, last = clips

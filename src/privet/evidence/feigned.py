@@ -70,7 +70,7 @@ class MadeUp:
         shortened = 1 / np.sqrt(
             _all_pairs(rest.sum(axis=0) + x + y, (rest**2).sum(axis=0) + x**2 + y**2)
         )
-        kept = np.stack([np.minimum(1.0, radius * shortened).mean(axis=2) for radius in radii])
+        kept = np.minimum(1.0, radii[:, None, None, None] * shortened).mean(axis=3)
         out = kept * _shares(a)[:, None] * _shares(b)
         return np.asarray(out / out.sum(axis=(1, 2), keepdims=True))
 

@@ -84,8 +84,8 @@ class Design:
 
     def course(self, budget: float) -> Course:
         """Of a run for this budget (rho) in all."""
-        best = self.first_clip(budget * float(PAIRS), unforeseen=0.0)
-        worth = self.worth(best, budget * float(PAIRS))
+        squares, feigned, _ = self._choices
+        worth = float(self._worths(self._in_pairs, squares, feigned, budget * float(PAIRS)).max())
         shares = (PAIRS, Fraction(0), REST) if worth >= LITTLE else (GLANCE, AGAIN, LAST)
         return Course(worth, self.first_clip(budget * float(shares[0])), *shares)
 
@@ -106,7 +106,7 @@ class Design:
     ) -> Clip:
         """The clip that promises most for this budget (rho), by the rows that it leaves, the noise
         that it needs and what it feigns."""
-        worths = [self._worth(squared, *each, budget) for each in zip(squares, wrong, strict=True)]
+        worths = self._worths(squared, squares, wrong, budget)
         return self._clip(sets, float(squares[np.argmax(worths)]))
 
     @cached_property
@@ -131,12 +131,6 @@ class Design:
     def all_pairs(self) -> list[tuple[int, ...]]:
         """The empty set, all columns and all pairs of them."""
         return [s for order in range(3) for s in combinations(range(len(self.names)), order)]
-
-    def worth(self, clip: Clip, budget: float) -> float:
-        """How many rows without noise would tell as much of a pair, after a clip of all pairs."""
-        square = self._square(clip)
-        feigned = float(self.feigned(np.array([square]))[0])
-        return self._worth(self._in_pairs, square, feigned, budget)
 
     def feigned(self, squares: Floats) -> Floats:
         """The dependence (φ² for each of a pair's numbers, as noise has it) that clips of all pairs
@@ -174,12 +168,13 @@ class Design:
     def _kept(self, clip: Clip) -> float:
         """The share of the rows that a clip leaves, by weight."""
         squared = self._squared(self._places(clip))
-        return float(np.sqrt(np.minimum(1.0, self._square(clip) / squared)).mean())
+        return float(_left(squared, np.array([self._square(clip)])).mean())
 
-    def _worth(self, squared: Floats, square: float, feigned: float, budget: float) -> float:
-        """What is feigned counts as noise of its size."""
-        rows = self.rows * float(np.sqrt(np.minimum(1.0, square / squared)).mean())
-        return 1 / ((1 + square / (2 * budget) / rows) / rows + feigned)
+    def _worths(self, squared: Floats, squares: Floats, feigned: Floats, budget: float) -> Floats:
+        """How many rows without noise would tell as much of a pair, after clips of these squared
+        radii of rows of these squared lengths. What is feigned counts as noise of its size."""
+        rows = self.rows * _left(squared, squares).mean(axis=1)
+        return np.asarray(1 / ((1 + squares / (2 * budget) / rows) / rows + feigned))
 
     @cached_property
     def _in_pairs(self) -> Floats:
@@ -217,11 +212,16 @@ class Design:
         return [tuple(place[name] for name in members) for members in clip.sets]
 
 
+def _left(squared: Floats, squares: Floats) -> Floats:
+    """The weights (radii x rows) that clips leave."""
+    return np.asarray(np.sqrt(np.minimum(1.0, squares[:, None] / squared)))
+
+
 def _radii(squared: Floats) -> tuple[Floats, Floats]:
     """Squared radii among which a clip of rows with these squared lengths is chosen, and the
     variance of the weights that they make, relative to their mean."""
     squares = np.array(RADII) * float(squared.mean())
-    kept = np.sqrt(np.minimum(1.0, squares[:, None] / squared))
+    kept = _left(squared, squares)
     return squares, np.asarray(kept.var(axis=1) / kept.mean(axis=1) ** 2)
 
 
