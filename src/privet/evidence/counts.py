@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
 from privet.arrays import Floats, Indices, Integers
 from privet.evidence.tables import TableEvidence
 from privet.privacy.queries.base import Release
+from privet.privacy.queries.contrasts import contrasts
 from privet.privacy.queries.fans import Fans
 from privet.privacy.queries.products import blocks, spans
+from privet.privacy.queries.tables import Components
 from privet.schema.model import Schema
 
 # Numbers in one block of work, so that memory stays bounded.
@@ -82,20 +85,31 @@ class PairCounts:
         return PairCounts(levels, _mirrored(np.rint(whole).astype(np.int64), places))
 
     @staticmethod
-    def counted(schema: Schema, count: Callable[[Fans], Release]) -> PairCounts | None:
-        """The same, as somebody counts them."""
-        names, levels = schema.names, np.array([*schema.cardinalities.values()], dtype=np.intp)
-        if len(names) < 2:
-            return None
-        fans = tuple(((name,), names[i + 1 :]) for i, name in enumerate(names[:-1]))
-        values, places = count(Fans(fans)).values, spans(levels)
-        whole, start = np.zeros((levels.sum(),) * 2, dtype=np.int64), 0
-        for own in places[:-1]:
-            width = len(whole) - int(own[-1]) - 1
-            fan = values[start : start + len(own) * width]
-            whole[own, own[-1] + 1 :] = fan.reshape(len(own), width)
-            start += fan.size
-        return PairCounts(levels, _mirrored(whole, places))
+    def counted(schema: Schema, release: Release) -> PairCounts:
+        """The same, as the answer to ``every_pair`` has them."""
+        levels = np.array([*schema.cardinalities.values()], dtype=np.intp)
+        whole, start, end = np.zeros((levels.sum(),) * 2, dtype=np.int64), 0, 0
+        for own in levels[:-1].tolist():
+            fan = whole[end : end + own, end + own :]
+            fan[:] = release.values[start : start + fan.size].reshape(fan.shape)
+            start, end = start + fan.size, end + own
+        return PairCounts(levels, _mirrored(whole, spans(levels)))
+
+    def components(self, schema: Schema) -> list[tuple[Components, Integers]]:
+        """What whoever asked for the number of rows, the columns and the pairs as components would
+        have been told: the same counts in other units, in whole numbers."""
+        own = [contrasts(column.cardinality, column.ordered) for column in schema.columns]
+        counts, ends = np.diag(self.matrix), self.levels.cumsum().tolist()
+        at = [slice(end - part.shape[1], end) for part, end in zip(own, ends, strict=True)]
+        half = np.concatenate([h @ self.matrix[here] for h, here in zip(own, at, strict=True)])
+        both = [half[:, here] @ h.T for h, here in zip(own, at, strict=True)]
+        units, pairs = self.levels - 1, np.triu_indices(len(own), 1)
+        told: list[Integers] = [] if schema.rows_are_public else [counts[at[0]].sum(keepdims=True)]
+        told.append(np.concatenate([h @ counts[here] for h, here in zip(own, at, strict=True)]))
+        told.append(np.concatenate(both, axis=1)[blocks(*pairs, units, units)])
+        orders = range(3 - len(told), 3)
+        sets = (Components((*combinations(schema.names, order),)) for order in orders)
+        return [*zip(sets, told, strict=True)]
 
     @cached_property
     def starts(self) -> Indices:
@@ -107,6 +121,11 @@ class PairCounts:
         (x, y), (rows, columns) = self.starts[pairs].T, self.levels[pairs[0]]
         down, across = x[:, None, None] + np.arange(rows)[:, None], y[:, None, None]
         return np.asarray(self.matrix[down, across + np.arange(columns)])
+
+
+def every_pair(names: tuple[str, ...]) -> Fans:
+    """Asks for the tables of all pairs of two columns or more."""
+    return Fans(tuple(((name,), names[i + 1 :]) for i, name in enumerate(names[:-1])))
 
 
 def _mirrored(upper: Integers, places: list[Indices]) -> Integers:

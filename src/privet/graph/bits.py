@@ -25,7 +25,9 @@ def bits_of(flags: Bools) -> int:
 def bitsets(matrix: Bools) -> list[int]:
     """Each row as one whole number."""
     packed = np.packbits(matrix, axis=1, bitorder="little")
-    return [int.from_bytes(row.tobytes(), "little") for row in packed]
+    joined, width = packed.tobytes(), max(packed.shape[1], 1)
+    parts = (joined[at : at + width] for at in range(0, len(packed) * width, width))
+    return [int.from_bytes(part, "little") for part in parts]
 
 
 def flags_of(sets: Sequence[int], size: int) -> Bools:

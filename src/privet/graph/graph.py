@@ -322,10 +322,11 @@ class Graph(Exports):
 
 def edges_of(names: Sequence[str], A: NDArray[np.bool_]) -> tuple[Edge, ...]:
     """The edges of a matrix in the convention of ``matrix``."""
+    flags = np.asarray(A, dtype=bool).tolist()
     return tuple(
-        Edge(names[i], names[j], "---" if A[j, i] else "-->")
-        for i, j in np.argwhere(A)
-        if i <= j or not A[j, i]
+        Edge(names[i], names[j], "---" if flags[j][i] else "-->")
+        for i, j in np.argwhere(A).tolist()
+        if i <= j or not flags[j][i]
     )
 
 

@@ -110,7 +110,9 @@ def in_rounds(state: State, weights: Weights, limits: list[int] | None) -> State
 
 
 def _asked(ys: bytes, given: bytes, flags: bytes, size: int) -> tuple[Indices, Indices, Bools]:
-    rows, sets = (np.frombuffer(each, dtype=np.int64).astype(np.intp) for each in (ys, given))
+    rows, sets = (
+        np.frombuffer(each, dtype=np.int64).astype(np.intp, copy=False) for each in (ys, given)
+    )
     wanted = np.frombuffer(flags, dtype=bool).reshape(-1, size)
     return rows, sets.reshape(len(rows), -1), wanted
 

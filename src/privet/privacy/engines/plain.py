@@ -79,7 +79,7 @@ def _code(column: Column, cells: Cells) -> tuple[NDArray[Any], NDArray[np.bool_]
         absent = missing_code(column)
         code = np.array([absent if code is None else code for code in found], dtype=wide)
         lost = gone.take(cells.places) if gone.any() else np.zeros(len(cells.places), dtype=bool)
-        return code.take(cells.places), lost
+        return code.take(cells.places, mode="clip"), lost  # places that fit are found sooner so
     assert not isinstance(cells, Coded)
     numbers = cells.astype(np.float64)
     gone = np.isnan(numbers)
@@ -103,6 +103,7 @@ def _fill(line: NDArray[np.float64], column: Column, cells: Cells) -> NDArray[np
     if column.bounds is None:
         line[:], gone = _code(column, cells)
         return gone
+    assert not isinstance(cells, Coded)
     line[:] = cells
     np.clip(line, *column.bounds, out=line)
     gone = np.isnan(line)
