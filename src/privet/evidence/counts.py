@@ -103,7 +103,7 @@ class PairCounts:
         at = [slice(end - part.shape[1], end) for part, end in zip(own, ends, strict=True)]
         half = np.concatenate([h @ self.matrix[here] for h, here in zip(own, at, strict=True)])
         both = [half[:, here] @ h.T for h, here in zip(own, at, strict=True)]
-        units, pairs = self.levels - 1, np.triu_indices(len(own), 1)
+        units, pairs = self.levels - 1, np.nonzero(np.tri(len(own), k=-1, dtype=bool).T)
         told: list[Integers] = [] if schema.rows_are_public else [counts[at[0]].sum(keepdims=True)]
         told.append(np.concatenate([h @ counts[here] for h, here in zip(own, at, strict=True)]))
         told.append(np.concatenate(both, axis=1)[blocks(*pairs, units, units)])

@@ -281,4 +281,4 @@ def _joined(releases: Sequence[Release]) -> Release:
 
 
 def _mask(key: Members) -> int:
-    return sum(1 << i for i in key)
+    return sum([1 << i for i in key])

@@ -8,6 +8,8 @@ import numpy as np
 
 from privet.arrays import Bools
 
+_POWERS = 1 << np.arange(63, dtype=np.int64)
+
 
 def members(bits: int) -> list[int]:
     out = []
@@ -24,6 +26,8 @@ def bits_of(flags: Bools) -> int:
 
 def bitsets(matrix: Bools) -> list[int]:
     """Each row as one whole number."""
+    if matrix.shape[1] <= len(_POWERS):
+        return list(matrix.dot(_POWERS[: matrix.shape[1]]).tolist())
     packed = np.packbits(matrix, axis=1, bitorder="little")
     joined, width = packed.tobytes(), max(packed.shape[1], 1)
     parts = (joined[at : at + width] for at in range(0, len(packed) * width, width))

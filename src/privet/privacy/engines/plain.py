@@ -77,15 +77,24 @@ def _code(column: Column, cells: Cells) -> tuple[NDArray[Any], NDArray[np.bool_]
         found = [_match(text, known) for text in cells.texts.tolist()]
         gone = np.array([code is None for code in found], dtype=bool)
         absent = missing_code(column)
+        places = _within(cells.places, len(found))
+        if found == [*range(len(found))]:  # the texts are the levels
+            return places.astype(wide), np.zeros(len(places), dtype=bool)
         code = np.array([absent if code is None else code for code in found], dtype=wide)
-        lost = gone.take(cells.places) if gone.any() else np.zeros(len(cells.places), dtype=bool)
-        return code.take(cells.places, mode="clip"), lost  # places that fit are found sooner so
+        return code.take(places), gone.take(places)
     assert not isinstance(cells, Coded)
     numbers = cells.astype(np.float64)
     gone = np.isnan(numbers)
     code = np.searchsorted(np.array(column.cuts), numbers, side="right").astype(wide)
     code[gone] = missing_code(column)
     return code, gone
+
+
+def _within(places: NDArray[np.integer[Any]], count: int) -> NDArray[np.integer[Any]]:
+    """Refuses places that no text has: whoever made this dictionary made a mistake."""
+    if len(places) and not 0 <= places.min() <= places.max() < count:
+        raise IndexError("a place that no text has")
+    return places
 
 
 def _coded(texts: NDArray[np.object_]) -> Coded:
