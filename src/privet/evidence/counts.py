@@ -82,7 +82,9 @@ class PairCounts:
             whole[:, own] = whole[:, own] @ design[: len(own), : len(own)].T
         for own, design in zip(places, evidence.all_designs, strict=True):
             whole[own] = design[: len(own), : len(own)] @ whole[own]
-        return PairCounts(levels, _mirrored(np.rint(whole).astype(np.int64), places))
+        for own in places:  # what is beneath is told once more
+            whole[own[0] :, own] = 0
+        return PairCounts(levels, _mirrored(np.rint(whole).astype(np.int64), levels))
 
     @staticmethod
     def counted(schema: Schema, release: Release) -> PairCounts:
@@ -93,7 +95,7 @@ class PairCounts:
             fan = whole[end : end + own, end + own :]
             fan[:] = release.values[start : start + fan.size].reshape(fan.shape)
             start, end = start + fan.size, end + own
-        return PairCounts(levels, _mirrored(whole, spans(levels)))
+        return PairCounts(levels, _mirrored(whole, levels))
 
     def components(self, schema: Schema) -> list[tuple[Components, Integers]]:
         """What whoever asked for the number of rows, the columns and the pairs as components would
@@ -128,13 +130,11 @@ def every_pair(names: tuple[str, ...]) -> Fans:
     return Fans(tuple(((name,), names[i + 1 :]) for i, name in enumerate(names[:-1])))
 
 
-def _mirrored(upper: Integers, places: list[Indices]) -> Integers:
+def _mirrored(upper: Integers, levels: Indices) -> Integers:
     """With the tables of each pair the other way round, and columns on the diagonal."""
-    last = upper[:, places[-1]].sum(axis=1)
-    own = np.append(last[: places[-1][0]], upper[places[0]][:, places[-1]].sum(axis=0))
-    for each in places:
-        upper[each[0] :, each] = 0
-    return np.asarray(upper + upper.T + np.diag(own))
+    first, last = levels[0], levels[-1]
+    own = upper[:-last, -last:].sum(axis=1), upper[:first, -last:].sum(axis=0)
+    return np.asarray(upper + upper.T + np.diag(np.concatenate(own)))
 
 
 def pairs_by_shape(evidence: TableEvidence) -> Iterator[Indices]:

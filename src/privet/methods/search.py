@@ -28,6 +28,7 @@ from privet.methods.options import EXACT_ORDER, Settings
 from privet.schema.model import Schema
 from privet.search.pc import WIDEST
 
+NOTHING = Knowledge()
 # What a search needs of evidence: answers to tests, also with any number of columns given, gains of
 # arrows, at each site by itself or at all together, scores of whole families, or second moments to
 # which it fits weights.
@@ -106,7 +107,8 @@ def run(search: Search, basis: Basis, schema: Schema, settings: Settings) -> Fin
     settings = replace(settings, max_order=_order(search, basis, settings))
     sure = search.probable and not basis.noisy
     count = 0 if sure or basis.replicas is None else _most(search, settings)
-    first, *others = np.random.default_rng(settings.seed).spawn(count + 1)
+    seeds = np.random.SeedSequence(settings.seed).spawn(count + 1)
+    first, *others = map(np.random.default_rng, seeds)
     settings.on_step("searching", 0.5)
     known, schema, basis = schema.knowledge, *without_copies(schema, basis)
     graph = search.find(basis, schema, settings, first)
@@ -156,7 +158,7 @@ def _repeated(
 
 def closed(arrows: Bools, schema: Schema) -> Graph:
     """The CPDAG with the arrows that knowledge adds; refused if it breaks knowledge."""
-    if schema.knowledge != Knowledge():
+    if schema.knowledge != NOTHING:
         arrows = apply_knowledge(arrows, schema.names, schema.knowledge)
     return Graph.from_matrix(schema.names, arrows, "cpdag")
 

@@ -272,9 +272,9 @@ class Likelihood(Counted):
         call = *held, *sets, np.ascontiguousarray(asked), out
         missing = compiled.gains.rows(*call)
         if missing:
-            rows = zip(ys[missing].tolist(), given[missing].tolist(), strict=True)
-            bases = [tuple(sorted((y, *others))) for y, others in rows]
-            if self._count([*zip(bases, bitsets(asked[missing]), strict=True)]):
+            rows = [*zip(ys.tolist(), given.tolist(), bitsets(asked), strict=True)]
+            lacking = [rows[row] for row in missing]
+            if self._count([(tuple(sorted((y, *others))), xs) for y, others, xs in lacking]):
                 compiled.gains.rows(*call)
             else:
                 out[missing] = super().rows(ys[missing], given[missing], asked[missing])
