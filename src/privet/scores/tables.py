@@ -198,7 +198,7 @@ class Counted(Families):
         total = float(rows[0, 0])
         whole = self._sums(pairs.matrix, levels, levels, total)
         alone = self._sums(own, levels, one, total)
-        return whole + self._sums(rows, one, one, total) - (alone + alone.T)
+        return whole + self._cells(rows) - (alone + alone.T)
 
     def _beside(self, ys: Indices, bases: Indices, fits: Bools) -> Floats:
         """What columns that fit add to y, which is in the base. All levels of all columns lie side
