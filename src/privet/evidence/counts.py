@@ -105,10 +105,10 @@ class PairCounts:
         at = [slice(end - part.shape[1], end) for part, end in zip(own, ends, strict=True)]
         half = np.concatenate([h @ self.matrix[here] for h, here in zip(own, at, strict=True)])
         both = [half[:, here] @ h.T for h, here in zip(own, at, strict=True)]
-        units, pairs = self.levels - 1, np.nonzero(np.tri(len(own), k=-1, dtype=bool).T)
+        units, (xs, ys) = self.levels - 1, np.nonzero(np.tri(len(own), k=-1, dtype=bool).T)
         told: list[Integers] = [] if schema.rows_are_public else [counts[at[0]].sum(keepdims=True)]
         told.append(np.concatenate([h @ counts[here] for h, here in zip(own, at, strict=True)]))
-        told.append(np.concatenate(both, axis=1)[blocks(*pairs, units, units)])
+        told.append(np.concatenate(both, axis=1)[blocks(xs, ys, units, units)])
         orders = range(3 - len(told), 3)
         sets = (Components((*combinations(schema.names, order),)) for order in orders)
         return [*zip(sets, told, strict=True)]

@@ -277,10 +277,11 @@ class HeardRows:
             ys, asked = np.concatenate(every), np.concatenate(flags)
             at, xs = np.nonzero(asked)
             ends = np.minimum(xs, ys[at]), np.maximum(xs, ys[at])
-            questions = np.column_stack((*ends, _filled(given)[at]))
-            first = _first(questions, asked.shape[1])
+            beside = _filled(given)
+            first = _first(*ends, beside, at, asked.shape[1])
             known = partial(_given, np.concatenate(told)[at, xs][first])
-            self._listener.by(known)(questions[first])
+            questions = np.column_stack((*(end[first] for end in ends), beside[at[first]]))
+            self._listener.by(known)(questions)
         self._waiting, self._cells = [], 0
 
 
@@ -294,11 +295,14 @@ def _filled(given: Sequence[Indices]) -> Indices:
     return out
 
 
-def _first(questions: Indices, size: int) -> Indices:
-    """The places of questions that are not the same as an earlier one, narrow ones first."""
-    if (size + 1) ** questions.shape[1] < 1 << 63:  # each is a number
-        powers = (size + 1) ** np.arange(questions.shape[1], dtype=np.int64)
-        return np.asarray(np.unique((questions + 1) @ powers, return_index=True)[1])
+def _first(xs: Indices, ys: Indices, given: Indices, at: Indices, size: int) -> Indices:
+    """The places of questions that are not the same as an earlier one, narrow ones first; ``at``
+    is where what is given to each stands."""
+    base, width = size + 1, given.shape[1]
+    if base ** (width + 2) < 1 << 63:  # each is a number
+        sets = (given + 1) @ base ** np.arange(2, width + 2, dtype=np.int64)
+        return np.asarray(np.unique(xs + base * ys + sets[at], return_index=True)[1])
+    questions = np.column_stack((xs, ys, given[at]))
     order = np.lexsort(questions.T)
     fresh = np.diff(questions[order], axis=0, prepend=NOBODY - 1).any(axis=1)
     return np.asarray(order[fresh])

@@ -75,11 +75,10 @@ def _code(column: Column, cells: Cells) -> tuple[NDArray[Any], NDArray[np.bool_]
         cells = cells if isinstance(cells, Coded) else _coded(cells)
         known = spellings(column.levels)
         found = [_match(text, known) for text in cells.texts.tolist()]
-        gone = np.array([code is None for code in found], dtype=bool)
-        absent = missing_code(column)
         places = _within(cells.places, len(found))
         if found == [*range(len(found))]:  # the texts are the levels
             return places.astype(wide), np.zeros(len(places), dtype=bool)
+        gone, absent = np.array([code is None for code in found]), missing_code(column)
         code = np.array([absent if code is None else code for code in found], dtype=wide)
         return code.take(places), gone.take(places)
     assert not isinstance(cells, Coded)
@@ -92,7 +91,7 @@ def _code(column: Column, cells: Cells) -> tuple[NDArray[Any], NDArray[np.bool_]
 
 def _within(places: NDArray[np.integer[Any]], count: int) -> NDArray[np.integer[Any]]:
     """Refuses places that no text has: whoever made this dictionary made a mistake."""
-    if len(places) and not 0 <= places.min() <= places.max() < count:
+    if len(places) and places.view(f"u{places.itemsize}").max() >= count:  # or below 0
         raise IndexError("a place that no text has")
     return places
 
