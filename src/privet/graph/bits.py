@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.arrays import Bools
 
@@ -34,13 +32,6 @@ def bitsets(matrix: Bools) -> list[int]:
     joined, width = packed.tobytes(), max(packed.shape[1], 1)
     parts = (joined[at : at + width] for at in range(0, len(packed) * width, width))
     return [int.from_bytes(part, "little") for part in parts]
-
-
-def joined(sets: NDArray[np.integer[Any]]) -> list[int]:
-    """Rows of different columns, each as one whole number."""
-    if sets.size and sets.max() >= len(_POWERS):
-        return [sum([1 << v for v in row]) for row in sets.tolist()]
-    return list(_POWERS[sets].sum(axis=1).tolist())
 
 
 def flags_of(sets: Sequence[int], size: int) -> Bools:

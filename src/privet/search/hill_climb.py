@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
-from privet.graph.bits import bits_of, joined, members
+from privet.graph.bits import bits_of, members
 from privet.graph.meek import cpdag, extension, meek, vstructures
 from privet.search.constraints import Constraints
 from privet.search.protocols import Gains
@@ -39,7 +39,7 @@ class Remembered:
 
     def answers(self, questions: Indices) -> Floats:
         """Of rows (x, y, *S) of one width, x < y."""
-        keys = [*zip(*questions[:, :2].T.tolist(), joined(questions[:, 2:]), strict=True)]
+        keys = [(x, y, sum([1 << v for v in given])) for x, y, *given in questions.tolist()]
         fresh = [at for at, key in enumerate(keys) if key not in self._known]
         if fresh:
             found = np.maximum(self._gains(questions[fresh]), HOPELESS).tolist()
