@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from privet.api.discover import measure
 from privet.evidence.copies import Guess, copies, counted, guesses
-from privet.evidence.counts import Counts, PairCounts, pairs_by_shape
+from privet.evidence.counts import Counts, PairCounts, every_pair, pairs_by_shape
 from privet.evidence.tables import TableEvidence
 from privet.methods.options import make_settings
 from privet.privacy.mechanisms import Exact
 from privet.privacy.vault import Vault
 from privet.schema.column import Column
-from privet.schema.model import Schema
+from privet.schema.model import Adjacency, Schema
 
 LEVELS = {"a": 4, "same": 4, "coarse": 2, "nearly": 4, "free": 3}
 
@@ -71,8 +71,8 @@ def test_pairs_without_noise_are_those_that_are_there() -> None:
     evidence, cells = evidence_of(table, LEVELS, None), [*table.values()]
     vault = Vault({name: [f"l{i}" for i in each] for name, each in table.items()}, schema, None)
     measured = PairCounts.of(evidence)
-    again = PairCounts.counted(schema, lambda query: vault.release(query, Exact()))
-    assert measured is not None and again is not None
+    again = PairCounts.counted(schema, vault.release(every_pair(schema.names), Exact()))
+    assert measured is not None
     assert np.array_equal(measured.matrix, again.matrix)
     assert np.array_equal(measured.matrix, measured.matrix.T)
     for x, own in enumerate(cells):
@@ -89,10 +89,20 @@ def test_pairs_without_noise_are_those_that_are_there() -> None:
     assert {(one.given, one.column) for one, _ in both} == GIVEN_AWAY
 
 
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_counted_pairs_tell_what_components_would(adjacency: Adjacency) -> None:
+    public = 500 if adjacency is Adjacency.REPLACE_ONE else None
+    table, schema = codes(500), replace(schema_of(LEVELS), adjacency=adjacency, rows=public)
+    vault = Vault({name: [f"l{i}" for i in each] for name, each in table.items()}, schema, None)
+    counts = PairCounts.counted(schema, vault.release(every_pair(schema.names), Exact()))
+    told = counts.components(schema)
+    assert [len(query.sets[0]) for query, _ in told] == [*range(3 - len(told), 3)]
+    for query, values in told:
+        assert np.array_equal(values, vault.release(query, Exact()).values)
+
+
 def test_one_column_has_no_pairs() -> None:
     schema = schema_of({"a": 2})
-    vault = Vault({"a": ["l0", "l1"]}, schema, None)
-    assert PairCounts.counted(schema, lambda query: vault.release(query, Exact())) is None
     assert PairCounts.of(TableEvidence.empty(schema, schema.names)) is None
 
 

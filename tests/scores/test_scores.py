@@ -16,7 +16,7 @@ from scipy.stats import multivariate_t
 
 from privet.errors import EvidenceError
 from privet.evidence import exact_tables
-from privet.evidence.counts import PairCounts
+from privet.evidence.counts import PairCounts, every_pair
 from privet.evidence.exact_tables import ExactTables
 from privet.evidence.moments import MomentEvidence
 from privet.evidence.tables import TableEvidence
@@ -585,7 +585,8 @@ def test_pairs_of_a_tree_are_counted_with_the_first_row(
         monkeypatch.setattr(compiled, "gains", None)
     asked, schema = list[Tables | Fans](), schema_of()
     tables = counted(rows_of(9), asked=asked)
-    tables.pairs = PairCounts.counted(schema, tables._ask)  # type: ignore[arg-type]
+    assert tables._ask is not None
+    tables.pairs = PairCounts.counted(schema, tables._ask(every_pair(schema.names)))
     score = bic(tables)
     nothing, others = np.empty((4, 0), dtype=np.intp), ~np.eye(4, dtype=bool)
     gains = np.triu(score.rows(np.arange(4), nothing, others), 1)

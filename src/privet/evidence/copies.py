@@ -65,7 +65,7 @@ def counted(names: tuple[str, ...], pairs: PairCounts) -> tuple[Guess, ...]:
     both = (share >= NEARLY) & (least >= LEAST) & ~np.eye(len(names), dtype=bool)
     return tuple(
         Guess(given=names[x], column=names[y], share=float(share[x, y]), least=float(least[x, y]))
-        for x, y in np.argwhere(both).tolist()
+        for x, y in zip(*(at.tolist() for at in np.nonzero(both)), strict=True)
     )
 
 

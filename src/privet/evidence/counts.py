@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
 from privet.arrays import Floats, Indices, Integers
 from privet.evidence.tables import TableEvidence
 from privet.privacy.queries.base import Release
+from privet.privacy.queries.contrasts import contrasts
 from privet.privacy.queries.fans import Fans
 from privet.privacy.queries.products import blocks, spans
+from privet.privacy.queries.tables import Components
 from privet.schema.model import Schema
 
 # Numbers in one block of work, so that memory stays bounded.
@@ -79,23 +82,36 @@ class PairCounts:
             whole[:, own] = whole[:, own] @ design[: len(own), : len(own)].T
         for own, design in zip(places, evidence.all_designs, strict=True):
             whole[own] = design[: len(own), : len(own)] @ whole[own]
-        return PairCounts(levels, _mirrored(np.rint(whole).astype(np.int64), places))
+        for own in places:  # what is beneath is told once more
+            whole[own[0] :, own] = 0
+        return PairCounts(levels, _mirrored(np.rint(whole).astype(np.int64), levels))
 
     @staticmethod
-    def counted(schema: Schema, count: Callable[[Fans], Release]) -> PairCounts | None:
-        """The same, as somebody counts them."""
-        names, levels = schema.names, np.array([*schema.cardinalities.values()], dtype=np.intp)
-        if len(names) < 2:
-            return None
-        fans = tuple(((name,), names[i + 1 :]) for i, name in enumerate(names[:-1]))
-        values, places = count(Fans(fans)).values, spans(levels)
-        whole, start = np.zeros((levels.sum(),) * 2, dtype=np.int64), 0
-        for own in places[:-1]:
-            width = len(whole) - int(own[-1]) - 1
-            fan = values[start : start + len(own) * width]
-            whole[own, own[-1] + 1 :] = fan.reshape(len(own), width)
-            start += fan.size
-        return PairCounts(levels, _mirrored(whole, places))
+    def counted(schema: Schema, release: Release) -> PairCounts:
+        """The same, as the answer to ``every_pair`` has them."""
+        levels = np.array([*schema.cardinalities.values()], dtype=np.intp)
+        whole, start, end = np.zeros((levels.sum(),) * 2, dtype=np.int64), 0, 0
+        for own in levels[:-1].tolist():
+            fan = whole[end : end + own, end + own :]
+            fan[:] = release.values[start : start + fan.size].reshape(fan.shape)
+            start, end = start + fan.size, end + own
+        return PairCounts(levels, _mirrored(whole, levels))
+
+    def components(self, schema: Schema) -> list[tuple[Components, Integers]]:
+        """What whoever asked for the number of rows, the columns and the pairs as components would
+        have been told: the same counts in other units, in whole numbers."""
+        own = [contrasts(column.cardinality, column.ordered) for column in schema.columns]
+        counts, ends = np.diag(self.matrix), self.levels.cumsum().tolist()
+        at = [slice(end - part.shape[1], end) for part, end in zip(own, ends, strict=True)]
+        half = np.concatenate([h @ self.matrix[here] for h, here in zip(own, at, strict=True)])
+        both = [half[:, here] @ h.T for h, here in zip(own, at, strict=True)]
+        units, (xs, ys) = self.levels - 1, np.nonzero(np.tri(len(own), k=-1, dtype=bool).T)
+        told: list[Integers] = [] if schema.rows_are_public else [counts[at[0]].sum(keepdims=True)]
+        told.append(np.concatenate([h @ counts[here] for h, here in zip(own, at, strict=True)]))
+        told.append(np.concatenate(both, axis=1)[blocks(xs, ys, units, units)])
+        orders = range(3 - len(told), 3)
+        sets = (Components((*combinations(schema.names, order),)) for order in orders)
+        return [*zip(sets, told, strict=True)]
 
     @cached_property
     def starts(self) -> Indices:
@@ -109,13 +125,16 @@ class PairCounts:
         return np.asarray(self.matrix[down, across + np.arange(columns)])
 
 
-def _mirrored(upper: Integers, places: list[Indices]) -> Integers:
+def every_pair(names: tuple[str, ...]) -> Fans:
+    """Asks for the tables of all pairs of two columns or more."""
+    return Fans(tuple(((name,), names[i + 1 :]) for i, name in enumerate(names[:-1])))
+
+
+def _mirrored(upper: Integers, levels: Indices) -> Integers:
     """With the tables of each pair the other way round, and columns on the diagonal."""
-    last = upper[:, places[-1]].sum(axis=1)
-    own = np.append(last[: places[-1][0]], upper[places[0]][:, places[-1]].sum(axis=0))
-    for each in places:
-        upper[each[0] :, each] = 0
-    return np.asarray(upper + upper.T + np.diag(own))
+    first, last = levels[0], levels[-1]
+    own = upper[:-last, -last:].sum(axis=1), upper[:first, -last:].sum(axis=0)
+    return np.asarray(upper + upper.T + np.diag(np.concatenate(own)))
 
 
 def pairs_by_shape(evidence: TableEvidence) -> Iterator[Indices]:

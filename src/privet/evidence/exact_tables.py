@@ -8,6 +8,7 @@ all of their margins.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
@@ -152,7 +153,7 @@ class ExactTables:
         cells = prod([self.cardinalities[i] for i in base])
         most = 2 * others.bit_count() > len(self.names)
         if (most and cells <= FEW_CELLS) or cells * self._levels <= FEW_NUMBERS:
-            return tuple([i for i in range(len(self.names)) if i not in base])
+            return _others(base, len(self.names))
         return tuple(members(others))
 
     def _count_fans(self, wanted: dict[Members, Members]) -> None:
@@ -280,5 +281,12 @@ def _joined(releases: Sequence[Release]) -> Release:
     return Release(query=query, values=values, variance=0.0, mechanism=releases[0].mechanism)
 
 
+@lru_cache(maxsize=1 << 12)
+def _others(base: Members, size: int) -> Members:
+    """Of so many columns, those that are not in a base."""
+    return tuple([i for i in range(size) if i not in base])
+
+
+@lru_cache(maxsize=1 << 12)
 def _mask(key: Members) -> int:
-    return sum(1 << i for i in key)
+    return sum([1 << i for i in key])

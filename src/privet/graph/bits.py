@@ -8,6 +8,8 @@ import numpy as np
 
 from privet.arrays import Bools
 
+_POWERS = 1 << np.arange(63, dtype=np.int64)
+
 
 def members(bits: int) -> list[int]:
     out = []
@@ -24,8 +26,12 @@ def bits_of(flags: Bools) -> int:
 
 def bitsets(matrix: Bools) -> list[int]:
     """Each row as one whole number."""
+    if matrix.shape[1] <= len(_POWERS):
+        return list(matrix.dot(_POWERS[: matrix.shape[1]]).tolist())
     packed = np.packbits(matrix, axis=1, bitorder="little")
-    return [int.from_bytes(row.tobytes(), "little") for row in packed]
+    joined, width = packed.tobytes(), max(packed.shape[1], 1)
+    parts = (joined[at : at + width] for at in range(0, len(packed) * width, width))
+    return [int.from_bytes(part, "little") for part in parts]
 
 
 def flags_of(sets: Sequence[int], size: int) -> Bools:

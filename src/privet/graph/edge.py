@@ -62,8 +62,8 @@ class Edge:
                 raise GraphError(f"{self}: {what} is {value}; give a number from 0 to 1")
             object.__setattr__(self, what, float(value))
         for what in ("origin", "lean"):
-            kinds = (str, type(None))
-            expect(getattr(self, what), kinds, what, "give a text, or leave it away", GraphError)
+            if (text := getattr(self, what)) is not None:
+                expect(text, str, what, "give a text, or leave it away", GraphError)
         if self.lean is not None and self.lean not in (self.source, self.target):
             raise GraphError(f"{self}: it leans to {self.lean!r}, which is none of its ends")
 

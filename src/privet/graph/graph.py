@@ -58,7 +58,7 @@ class Graph(Exports):
         edges = tuple(sorted(told, key=lambda edge: (at[edge.source], at[edge.target])))
         object.__setattr__(self, "nodes", nodes)
         object.__setattr__(self, "edges", edges)
-        object.__setattr__(self, "undecided", _undecided(self.undecided, at, edges))
+        object.__setattr__(self, "undecided", _undecided(self.undecided, at, self._by_pair))
         if len(self._by_pair) < len(edges):
             raise GraphError(f"{_repeated(edges)} are joined by two edges; keep one of them")
         if self.kind != "cyclic" and not meek.is_acyclic(self._arrows()):
@@ -322,10 +322,11 @@ class Graph(Exports):
 
 def edges_of(names: Sequence[str], A: NDArray[np.bool_]) -> tuple[Edge, ...]:
     """The edges of a matrix in the convention of ``matrix``."""
-    lines = A & A.T
+    flags = np.asarray(A, dtype=bool).tolist()
     return tuple(
-        Edge(names[i], names[j], "---" if lines[i, j] else "-->")
-        for i, j in np.argwhere(np.triu(lines) | (A & ~lines)).tolist()
+        Edge(names[i], names[j], "---" if flags[j][i] else "-->")
+        for i, j in np.argwhere(A).tolist()
+        if i <= j or not flags[j][i]
     )
 
 
@@ -369,7 +370,7 @@ def _canonical(edge: Edge, at: Mapping[str, int]) -> Edge:
 
 
 def _undecided(
-    pairs: Sequence[tuple[str, str]], at: Mapping[str, int], edges: tuple[Edge, ...]
+    pairs: Sequence[tuple[str, str]], at: Mapping[str, int], joined: Mapping[frozenset[str], Edge]
 ) -> tuple[tuple[str, str], ...]:
     """Pairs of nodes in their order, less those that an edge has joined since."""
     expect(pairs, (list, tuple), "undecided", "give a list of pairs of nodes", GraphError)
@@ -377,8 +378,9 @@ def _undecided(
         expect(pair, (list, tuple), "an undecided pair", "give two nodes", GraphError)
         if len(set(pair)) != 2 or not set(pair) <= at.keys():
             raise GraphError(f"the undecided pair {list(pair)!r} must name two nodes of the graph")
-    joined = {frozenset((edge.source, edge.target)) for edge in edges}
-    told = {tuple(sorted(pair, key=at.__getitem__)) for pair in pairs if {*pair} not in joined}
+    told = {
+        tuple(sorted(pair, key=at.__getitem__)) for pair in pairs if frozenset(pair) not in joined
+    }
     return cast(
         tuple[tuple[str, str], ...], tuple(sorted(told, key=lambda pair: [at[n] for n in pair]))
     )

@@ -144,15 +144,14 @@ def extension(pdag: Bools) -> Bools | None:
 
 def is_acyclic(A: Bools) -> bool:
     """Whether the arrows of A (undirected edges aside) run in no circle."""
-    arrows = A & ~A.T
-    left = np.arange(len(A))
-    while left.size:
-        inner = arrows[np.ix_(left, left)]
-        keep = inner.any(axis=0) & inner.any(axis=1)
-        if keep.all():
-            return False
-        left = left[keep]
-    return True
+    onward, before = bitsets(A & ~A.T), bitsets(A.T & ~A)
+    left = (1 << len(A)) - 1
+    ends = [x for x in range(len(A)) if not onward[x]]
+    while ends:  # each is taken away once, when nothing is left that it leads to
+        x = ends.pop()
+        left ^= 1 << x
+        ends += [y for y in members(before[x]) if not onward[y] & left]
+    return not left
 
 
 def apply_knowledge(A: Bools, names: Sequence[str], knowledge: Knowledge) -> Bools:

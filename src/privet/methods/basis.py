@@ -15,7 +15,7 @@ import numpy as np
 from privet.arrays import Bools, Floats, Indices
 from privet.evidence.moments import MomentEvidence
 from privet.independence.effects import Effects
-from privet.methods.listener import Answer, Listener
+from privet.methods.listener import NOBODY, Answer, Listener
 from privet.schema.model import Schema
 from privet.scores.families import Families
 from privet.scores.noisy_tables import NoisyTables
@@ -259,12 +259,12 @@ class HeardRows:
 
     def __init__(self, listener: Listener, rows: GainRows) -> None:
         self._listener, self._answer = listener, rows
-        self._waiting: dict[int, list[tuple[Indices, Indices, Bools, Floats]]] = {}
+        self._waiting: list[tuple[Indices, Indices, Bools, Floats]] = []
         self._cells = 0
 
     def __call__(self, ys: Indices, given: Indices, asked: Bools) -> Floats:
         answers = self._answer(ys, given, asked)
-        self._waiting.setdefault(given.shape[1], []).append((ys, given, asked, answers))
+        self._waiting.append((ys, given, asked, answers))
         self._cells += answers.size
         if self._cells > MOST_WAITING:
             self.settle()
@@ -272,25 +272,40 @@ class HeardRows:
 
     def settle(self) -> None:
         """Both rows of a pair may have answered the same question: it is heard once."""
-        for parts in self._waiting.values():
-            ys, given, asked, answers = map(np.concatenate, zip(*parts, strict=True))
+        if self._waiting:
+            every, given, flags, told = zip(*self._waiting, strict=True)
+            ys, asked = np.concatenate(every), np.concatenate(flags)
             at, xs = np.nonzero(asked)
-            if len(at):
-                ends = np.minimum(xs, ys[at]), np.maximum(xs, ys[at])
-                questions = np.column_stack((*ends, given[at]))
-                first = _first(questions, asked.shape[1])
-                known = partial(_given, answers[at, xs][first])
-                self._listener.by(known)(questions[first])
-        self._waiting, self._cells = {}, 0
+            ends = np.minimum(xs, ys[at]), np.maximum(xs, ys[at])
+            beside = _filled(given)
+            first = _first(*ends, beside, at, asked.shape[1])
+            known = partial(_given, np.concatenate(told)[at, xs][first])
+            questions = np.column_stack((*(end[first] for end in ends), beside[at[first]]))
+            self._listener.by(known)(questions)
+        self._waiting, self._cells = [], 0
 
 
-def _first(questions: Indices, size: int) -> Indices:
-    """The places of questions that are not the same as an earlier one."""
-    if size ** questions.shape[1] < 1 << 63:  # each is a number
-        powers = size ** np.arange(questions.shape[1], dtype=np.int64)
-        return np.asarray(np.unique(questions @ powers, return_index=True)[1])
+def _filled(given: Sequence[Indices]) -> Indices:
+    """All under each other, filled up with nobody."""
+    width = max(part.shape[1] for part in given)
+    out, start = np.full((sum(map(len, given)), width), NOBODY, dtype=np.intp), 0
+    for part in given:
+        out[start : start + len(part), : part.shape[1]] = part
+        start += len(part)
+    return out
+
+
+def _first(xs: Indices, ys: Indices, given: Indices, at: Indices, size: int) -> Indices:
+    """The places of questions that are not the same as an earlier one, narrow ones first; ``at``
+    is where what is given to each stands."""
+    base, width = size + 1, given.shape[1]
+    if base ** (width + 2) < 1 << 63:  # each is a number
+        sets = (given + 1) @ base ** np.arange(2, width + 2, dtype=np.int64)
+        return np.asarray(np.unique(xs + base * ys + sets[at], return_index=True)[1])
+    questions = np.column_stack((xs, ys, given[at]))
     order = np.lexsort(questions.T)
-    return np.asarray(order[np.append(True, np.diff(questions[order], axis=0).any(axis=1))])
+    fresh = np.diff(questions[order], axis=0, prepend=NOBODY - 1).any(axis=1)
+    return np.asarray(order[fresh])
 
 
 def _given(answers: Floats, _questions: Indices) -> Floats:

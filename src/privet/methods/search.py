@@ -28,6 +28,7 @@ from privet.methods.options import EXACT_ORDER, Settings
 from privet.schema.model import Schema
 from privet.search.pc import WIDEST
 
+NOTHING = Knowledge()
 # What a search needs of evidence: answers to tests, also with any number of columns given, gains of
 # arrows, at each site by itself or at all together, scores of whole families, or second moments to
 # which it fits weights.
@@ -156,7 +157,7 @@ def _repeated(
 
 def closed(arrows: Bools, schema: Schema) -> Graph:
     """The CPDAG with the arrows that knowledge adds; refused if it breaks knowledge."""
-    if schema.knowledge != Knowledge():
+    if schema.knowledge != NOTHING:
         arrows = apply_knowledge(arrows, schema.names, schema.knowledge)
     return Graph.from_matrix(schema.names, arrows, "cpdag")
 

@@ -159,7 +159,10 @@ class Counted(Families):
 
     def rows(self, ys: Indices, given: Indices, asked: Bools) -> Floats:
         if not given.shape[1]:
-            return super().rows(ys, given, asked)
+            told = self._of_pairs
+            if told is None:
+                return super().rows(ys, given, asked)
+            return np.where(asked, told[ys], 0.0)
         bases = np.column_stack((ys, given))
         bases.sort(axis=1)
         cells = _product(self._levels[bases])
@@ -195,7 +198,7 @@ class Counted(Families):
         total = float(rows[0, 0])
         whole = self._sums(pairs.matrix, levels, levels, total)
         alone = self._sums(own, levels, one, total)
-        return whole + self._sums(rows, one, one, total) - (alone + alone.T)
+        return whole + self._cells(rows) - (alone + alone.T)
 
     def _beside(self, ys: Indices, bases: Indices, fits: Bools) -> Floats:
         """What columns that fit add to y, which is in the base. All levels of all columns lie side
@@ -269,9 +272,9 @@ class Likelihood(Counted):
         call = *held, *sets, np.ascontiguousarray(asked), out
         missing = compiled.gains.rows(*call)
         if missing:
-            rows = zip(ys[missing].tolist(), given[missing].tolist(), strict=True)
-            bases = [tuple(sorted((y, *others))) for y, others in rows]
-            if self._count([*zip(bases, bitsets(asked[missing]), strict=True)]):
+            rows = [*zip(ys.tolist(), given.tolist(), bitsets(asked), strict=True)]
+            lacking = [rows[row] for row in missing]
+            if self._count([(tuple(sorted((y, *others))), xs) for y, others, xs in lacking]):
                 compiled.gains.rows(*call)
             else:
                 out[missing] = super().rows(ys[missing], given[missing], asked[missing])

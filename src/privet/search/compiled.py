@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -68,14 +69,25 @@ def climbed(state: State, weights: Weights, formula: Formula) -> State | None:
     many cliques of neighbours, or some columns nearly tell another."""
     if search is None or not weights.bounds.free:
         return None
-    size = len(state.lines)
-    sets = (*vars(state).values(), weights.bounds.possible)
-    parts = np.array([flags_of(each, size) for each in sets], dtype=np.uint8)
+    parts = _spelled(state, weights.bounds.possible)
     arrays = (formula.matrix, formula.terms, formula.metric, formula.doubt)
     numbers = [np.ascontiguousarray(each, dtype=np.float64) for each in arrays]
     if not search.climb(parts, *numbers, weights.max_parents):
         return None
-    return State(*(bitsets(part.view(bool)) for part in parts[:-1]))
+    return _state(parts)
+
+
+def _spelled(state: State, *more: list[int]) -> NDArray[np.uint8]:
+    """All sets of a class, and more, as flags: a matrix for each part."""
+    size, sets = len(state.lines), [*vars(state).values(), *more]
+    return flags_of([*chain(*sets)], size).reshape(len(sets), size, size).view(np.uint8)
+
+
+def _state(parts: NDArray[np.uint8]) -> State:
+    """The class that stands in the first of these."""
+    size, count = parts.shape[1], len(fields(State))
+    sets = bitsets(parts[:count].view(bool).reshape(-1, size))
+    return State(*(sets[size * part : size * (part + 1)] for part in range(count)))
 
 
 def in_rounds(state: State, weights: Weights, limits: list[int] | None) -> State | None:
@@ -99,18 +111,18 @@ def in_rounds(state: State, weights: Weights, limits: list[int] | None) -> State
         out[at, xs] = known.memory.answers(np.column_stack((first[at], xs, sets[at])))
         return out
 
-    sets = (*vars(state).values(), weights.bounds.possible)
-    parts = [flags_of(each, size) for each in sets]
-    parts += [known.told] if limits is None else [known.told, flags_of(limits, size)]
-    flags = np.array(parts, dtype=np.uint8)
+    more = [] if limits is None else [limits]
+    flags = _spelled(state, weights.bounds.possible, bitsets(known.told), *more)
     arrays = flags, np.ascontiguousarray(known.pairs)
     if not rounds.rounds(size, *arrays, rows, gains, limits is not None, weights.max_parents):
         return None
-    return State(*(bitsets(part.view(bool)) for part in flags[: len(vars(state))]))
+    return _state(flags)
 
 
 def _asked(ys: bytes, given: bytes, flags: bytes, size: int) -> tuple[Indices, Indices, Bools]:
-    rows, sets = (np.frombuffer(each, dtype=np.int64).astype(np.intp) for each in (ys, given))
+    rows, sets = (
+        np.frombuffer(each, dtype=np.int64).astype(np.intp, copy=False) for each in (ys, given)
+    )
     wanted = np.frombuffer(flags, dtype=bool).reshape(-1, size)
     return rows, sets.reshape(len(rows), -1), wanted
 

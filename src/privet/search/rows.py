@@ -7,6 +7,7 @@ asked question by question, and none twice.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
@@ -44,11 +45,14 @@ class Rows:
 
     def __init__(self, memory: Remembered, ask: GainRows | None, among: Bools) -> None:
         self.memory, self.ask, self._size = memory, ask, len(among)
-        self._known: list[dict[int, tuple[int, list[Gain]]]] = [{} for _ in among]
         self.pairs = memory.pairs(among) if ask is None else self._pairs(ask, among)
         self.told = among | among.T
-        pairs = [(y, 0, xs) for y, xs in enumerate(bitsets(self.told))]
-        self._keep(pairs, self.pairs, self.told)
+
+    @cached_property
+    def _known(self) -> list[dict[int, tuple[int, list[Gain]]]]:
+        known = [{0: (xs, list[Gain]())} for xs in bitsets(self.told)]
+        _sort_in([row[0][1] for row in known], self.pairs, self.told)
+        return known
 
     def _pairs(self, ask: GainRows, among: Bools) -> Floats:
         """The gains of pairs with nothing given; 0 for the others and where nothing is known."""
@@ -89,11 +93,7 @@ class Rows:
             told, found = self._known[y].get(given, (0, []))
             self._known[y][given] = told | xs, found
             gains.append(found)
-        at, columns = np.nonzero(flags & (answers * GRAIN > 0.5) & (answers < np.inf))
-        values = -np.rint(answers[at, columns] * GRAIN) / GRAIN
-        parts = at.tolist(), values.tolist(), columns.tolist()
-        for row, value, x in zip(*parts, strict=True):
-            gains[row].append((value, x))
+        _sort_in(gains, answers, flags)
 
     def gains(self, y: int, given: int) -> list[Gain]:
         """Those that are more than rounding, of all that was asked for."""
@@ -105,3 +105,12 @@ class Rows:
         most = parents | state.lines[y]
         for given in [one for one in known if one and (parents & ~one or one & ~most)]:
             del known[given]
+
+
+def _sort_in(gains: list[list[Gain]], answers: Floats, flags: Bools) -> None:
+    """Adds to the gains of each row what is more than rounding."""
+    at, columns = np.nonzero(flags & (answers * GRAIN > 0.5) & (answers < np.inf))
+    values = -np.rint(answers[at, columns] * GRAIN) / GRAIN
+    parts = at.tolist(), values.tolist(), columns.tolist()
+    for row, value, x in zip(*parts, strict=True):
+        gains[row].append((value, x))

@@ -29,7 +29,7 @@ class State:
 
     @staticmethod
     def of(A: Bools) -> State:
-        dag = extension(A)
+        dag = extension(A) if A.any() else A
         assert dag is not None, "a CPDAG has a DAG"
         parts = (dag.T, A.T & ~A, A & A.T, A | A.T, A)
         return State(*map(bitsets, parts))

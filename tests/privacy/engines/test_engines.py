@@ -416,6 +416,17 @@ def test_a_plain_table_needs_no_database(tmp_path: Path, monkeypatch: pytest.Mon
     assert codes({**table, "x": ["1", "3", "9"]}, schema) == codes(table, schema) and started
 
 
+@pytest.mark.parametrize("place", [-1, 2, 100])
+@pytest.mark.parametrize("texts", [["no", "yes"], ["yes", "no"], ["yes", "other"]])
+def test_a_dictionary_whose_places_no_text_has_is_refused(place: int, texts: list[str]) -> None:
+    """It is not read as a level, whether or not its texts are those of the schema."""
+    pyarrow = pytest.importorskip("pyarrow")
+    places = pyarrow.array([0, 1, place], pyarrow.int8())
+    broken = pyarrow.DictionaryArray.from_arrays(places, pyarrow.array(texts), safe=False)
+    with pytest.raises(DataError, match="could not be read"):
+        codes({"a": pyarrow.chunked_array([broken])}, schema_of(categorical("a")))
+
+
 def test_a_decimal_is_read_the_same_from_everywhere(tmp_path: Path) -> None:
     """``0.1000`` is the level ``0.1``, and the nearest double lies on the right side of a cut."""
     pyarrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")

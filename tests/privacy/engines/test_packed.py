@@ -128,7 +128,7 @@ def test_maps_of_bits_count_what_is_there(
         (fan,) = maps.fans([(base, others)])
         assert fan is not None and fan.dtype == np.int64
         assert np.array_equal(fan, np.concatenate(expected, axis=1))
-    asked = ((("a",), ("b",)), (("a",), ("f",)), (("b", "c", "e", "d"), ("a",)))
+    asked = ((("a",), ("b",)), (("a",), ("f",)), (("b", "c", "e", "d", "i"), ("a",)))
     assert [fan is not None for fan in maps.fans(asked)] == [True, False, False]
     (wide,) = maps.fans([(("b", "c", "d"), ("a",))])
     assert (wide is not None) == (way == "compiled")

@@ -23,7 +23,7 @@ from privet.privacy.engines.encode import Encoder, LocalParts
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.source import CHANGED, open_source
 from privet.privacy.engines.streamed import StreamedRows
-from privet.privacy.engines.work import Columns, Tally, Work, sampled
+from privet.privacy.engines.work import BLOCK_ROWS, Columns, Tally, Work, sampled, stacked
 from privet.schema.column import Column
 from privet.schema.cuts import cut, fine_cuts, free_columns
 from privet.schema.model import Adjacency, Schema
@@ -326,3 +326,17 @@ def test_a_whole_run_is_the_same(
         values = [release.values.tolist() for release in result.evidence.releases]
         found.append((str(result.graph), values))
     assert found[0] == found[1]
+
+
+def test_columns_that_lie_in_one_matrix_are_not_copied_and_others_are_told_from_them() -> None:
+    whole = np.random.default_rng(1).normal(size=(3, BLOCK_ROWS + 5))
+    part = dict(zip("abc", whole, strict=True))
+    for block in stacked(part, ("a", "b", "c")):
+        assert np.shares_memory(block, whole)
+    orders = ("a", "b", "c"), ("c", "b", "a"), ("a", "b"), ("b", "c"), ("a", "a", "b"), ("b",)
+    for columns in orders:
+        found = np.concatenate([*stacked(part, columns)])
+        assert np.array_equal(found, np.stack([part[name] for name in columns], axis=1))
+    every = {**part, "b": part["b"].copy()}
+    assert np.array_equal(np.concatenate([*stacked(every, ("a", "b", "c"))]), whole.T)
+    assert not [*stacked({"a": whole[0, :0]}, ("a",))]

@@ -333,10 +333,11 @@ def test_every_bit_of_a_share_is_the_same_and_halves_go_to_the_even_side() -> No
     x, out = rng.normal(size=(3, 2000)), np.empty((3, 2000))
     centres, reaches = rng.normal(size=3), rng.uniform(0.5, 3, 3)
     share = (x - centres[:, None]) / reaches[:, None]
-    compiled.moments.on_grid(out, x, centres, reaches, 2**50)
-    assert np.array_equal(out, np.rint(np.clip(share, -1, 1) * 2**50))
+    scales = np.array([1.0, 3.0, -2.0])
+    compiled.moments.on_grid(out, x, centres, reaches, scales, 2**50)
+    assert np.array_equal(out, np.rint(np.clip(share, -1, 1) * 2**50) * scales[:, None])
     halves = (np.arange(-1000, 1000) + 0.5)[None] / FINE
-    compiled.moments.on_grid(out[:1], halves, np.zeros(1), np.ones(1), FINE)
+    compiled.moments.on_grid(out[:1], halves, np.zeros(1), np.ones(1), np.ones(1), FINE)
     assert np.array_equal(out[0], np.rint(halves[0] * FINE))
     compiled.moments.cut(
         both := np.empty((2, 2000)), halves * FINE, np.array([1.0, 1.0, 0.0, 2000.0])
@@ -365,11 +366,12 @@ def test_numbers_at_the_edges_of_bins_are_counted_as_in_arrays() -> None:
 def test_arrays_of_other_sizes_are_refused() -> None:
     lines, line, out = np.zeros((2, 5)), np.ones(2), np.zeros((2, 5))
     ball, total = np.array([6.0, 1.0, 2.0, 7.0]), np.zeros((2, 4), dtype=np.int64)
-    known = compiled.moments
+    known, grid = compiled.moments, (line, line, line, 8)
     for call, right, wrong in (
-        (known.on_grid, (out, lines, line, line, 8), (out, lines[:1], line[:1], line[:1], 8)),
-        (known.on_grid, (out, lines, line, line, 8), (out, lines, line[:1], line, 8)),
-        (known.on_grid, (out, lines, line, line, 8), (out, np.zeros((5, 2)).T, line, line, 8)),
+        (known.on_grid, (out, lines, *grid), (out, lines[:1], *(each[:1] for each in grid[:3]), 8)),
+        (known.on_grid, (out, lines, *grid), (out, lines, line[:1], line, line, 8)),
+        (known.on_grid, (out, lines, *grid), (out, lines, line, line, line[:1], 8)),
+        (known.on_grid, (out, lines, *grid), (out, np.zeros((5, 2)).T, *grid)),
         (known.cut, (np.zeros((3, 5)), lines, ball), (out, lines, ball)),
         (known.cut, (np.zeros((3, 5)), lines, ball), (np.zeros((3, 5)), lines, ball[:3])),
         (known.locate, (total, lines, line, line), (total, lines, line[:1], line)),

@@ -85,7 +85,7 @@ def _play(
         return moments.measure(curator, settings), None
     look = FirstLook()
     if search.untested:
-        releases = tables.measure_pairs(curator, settings)
+        releases, look.counts = tables.measure_pairs(curator, settings)
     else:
         releases = tables.measure(curator, settings, look)
     if not search.scored and not counts_needed(settings, search):
@@ -98,11 +98,10 @@ def _play(
         found = asked.exact(query)
         return replace(found, query=query) if cuts else found
 
-    if search.untested:
-        evidence, pairs = None, PairCounts.counted(asked.schema, count)
-    else:
-        evidence, pairs = TableEvidence.from_releases(schema, schema.names, releases), look.counts
-    counted = ExactTables.from_releases(asked.schema, (), count, pairs)
+    evidence = None
+    if not search.untested:
+        evidence = TableEvidence.from_releases(schema, schema.names, releases)
+    counted = ExactTables.from_releases(asked.schema, (), count, look.counts)
     basis = on_counts(schema, evidence, counted, settings, search, look)
     found = run(search, basis, schema, settings)
     more = counted.releases()

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from privet.errors import EvidenceError, MethodError
 from privet.evidence.copies import guesses
+from privet.evidence.counts import PairCounts, every_pair
 from privet.evidence.cuts import as_cut
 from privet.evidence.plan import table_effects
 from privet.evidence.prior import default_level
@@ -51,6 +52,7 @@ from privet.methods.sources.source import ALL_KINDS, TESTS_AND_SCORES, Source, b
 from privet.privacy.ledger.conversion import Number
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import GRID, contrasts
+from privet.privacy.queries.cut import Cut
 from privet.privacy.queries.tables import Components, Tables
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
@@ -141,9 +143,23 @@ def measure(curator: Curator, settings: Settings, look: Look | None = None) -> t
     return releases + _release(curator, wanted, left * (1 - FIRST_SHARE))
 
 
-def measure_pairs(curator: Curator, settings: Settings) -> tuple[Release, ...]:
-    """Without privacy, for searches that ask for no tests: all pairs, and no triples."""
-    return _pairs(columns.measure(curator, settings), settings)
+def measure_pairs(
+    curator: Curator, settings: Settings
+) -> tuple[tuple[Release, ...], PairCounts | None]:
+    """Without privacy, for searches that ask for no tests: all pairs, and no triples. They are
+    counted once, and told in the units in which others measure them."""
+    first = columns.measure(curator, settings)
+    schema = first.curator.schema
+    if len(schema.columns) < 2:
+        return _pairs(first, settings), None
+    settings.on_step("measuring all pairs", 0.1)
+    found = first.curator.exact(every_pair(schema.names))
+    counts = PairCounts.counted(schema, found)
+    told = first.releases
+    for query, values in counts.components(schema):
+        asked = Cut(found.query.cuts, query) if isinstance(found.query, Cut) else query
+        told += (replace(found, query=asked, values=values),)
+    return told, counts
 
 
 def _pairs(first: columns.First, settings: Settings) -> tuple[Release, ...]:

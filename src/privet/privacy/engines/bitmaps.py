@@ -23,7 +23,7 @@ Fan = tuple[tuple[str, ...], tuple[str, ...]]
 
 MOST_LEVELS = 16  # of a column, so that its maps take no more than twice the room of its codes
 # Of a base; above, it is faster to count row by row: in arrays, and where both were compiled.
-MOST_CELLS, MOST_COMPILED = 16, 64
+MOST_CELLS, MOST_COMPILED = 16, 128
 AT_ONCE = 1 << 17  # words that are compared: they stay in the cache
 _BYTES = np.array([bin(byte).count("1") for byte in range(256)], dtype=np.uint8)
 

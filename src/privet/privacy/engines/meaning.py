@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import lru_cache
 
 from privet.schema.column import Column
 
@@ -13,6 +14,7 @@ from privet.schema.column import Column
 SPACES = "".join(chr(i) for i in range(0x3001) if chr(i).isspace())
 
 
+@lru_cache(maxsize=1 << 10)
 def spellings(levels: tuple[str, ...]) -> dict[str, int]:
     """Every text that means a level, and the code of that level; the levels come first."""
     found = {level: code for code, level in enumerate(levels)}

@@ -37,16 +37,23 @@ def codes(columns: Sequence[Column], cells: Sequence[Cells]) -> Arrays:
 
 
 def reals(columns: Sequence[Column], cells: Sequence[Cells]) -> Arrays:
-    """Clamped numbers; of a column without numbers, its codes."""
-    return _kept(columns, [_real(*pair) for pair in zip(columns, cells, strict=True)])
+    """Clamped numbers; of a column without numbers, its codes. They lie one column after the other,
+    so that nobody need put them there (``work.stacked``), and nobody writes there."""
+    lines = np.empty((len(columns), _length(cells)))
+    gone = [_fill(*each) for each in zip(lines, columns, cells, strict=True)]
+    lines.flags.writeable = False
+    return _kept(columns, list(zip(lines, gone, strict=True)))
 
 
 def there(columns: Sequence[Column], cells: Sequence[Cells]) -> NDArray[np.bool_]:
     """The rows that no missing policy drops."""
     pairs = zip(columns, cells, strict=True)
     gone = [_code(column, each)[1] for column, each in pairs if column.missing == "drop"]
-    length = len(cells[0].places if isinstance(cells[0], Coded) else cells[0])
-    return ~np.any(gone, axis=0) if gone else np.ones(length, dtype=bool)
+    return ~np.any(gone, axis=0) if gone else np.ones(_length(cells), dtype=bool)
+
+
+def _length(cells: Sequence[Cells]) -> int:
+    return len(cells[0].places if isinstance(cells[0], Coded) else cells[0])
 
 
 def _kept(
@@ -68,17 +75,25 @@ def _code(column: Column, cells: Cells) -> tuple[NDArray[Any], NDArray[np.bool_]
         cells = cells if isinstance(cells, Coded) else _coded(cells)
         known = spellings(column.levels)
         found = [_match(text, known) for text in cells.texts.tolist()]
-        gone = np.array([code is None for code in found], dtype=bool)
-        absent = missing_code(column)
+        places = _within(cells.places, len(found))
+        if found == [*range(len(found))]:  # the texts are the levels
+            return places.astype(wide), np.zeros(len(places), dtype=bool)
+        gone, absent = np.array([code is None for code in found]), missing_code(column)
         code = np.array([absent if code is None else code for code in found], dtype=wide)
-        lost = gone.take(cells.places) if gone.any() else np.zeros(len(cells.places), dtype=bool)
-        return code.take(cells.places), lost
+        return code.take(places), gone.take(places)
     assert not isinstance(cells, Coded)
     numbers = cells.astype(np.float64)
     gone = np.isnan(numbers)
     code = np.searchsorted(np.array(column.cuts), numbers, side="right").astype(wide)
     code[gone] = missing_code(column)
     return code, gone
+
+
+def _within(places: NDArray[np.integer[Any]], count: int) -> NDArray[np.integer[Any]]:
+    """Refuses places that no text has: whoever made this dictionary made a mistake."""
+    if len(places) and places.view(f"u{places.itemsize}").max() >= count:  # or below 0
+        raise IndexError("a place that no text has")
+    return places
 
 
 def _coded(texts: NDArray[np.object_]) -> Coded:
@@ -91,13 +106,15 @@ def _match(text: str | None, known: dict[str, int]) -> int | None:
     return None if text is None else known.get(text, known.get(text.strip()))
 
 
-def _real(column: Column, cells: Cells) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _fill(line: NDArray[np.float64], column: Column, cells: Cells) -> NDArray[np.bool_]:
+    """Puts numbers into a line, and tells which are missing."""
     if column.bounds is None:
-        code, gone = _code(column, cells)
-        return code.astype(np.float64), gone
+        line[:], gone = _code(column, cells)
+        return gone
     assert not isinstance(cells, Coded)
-    numbers = cells.astype(np.float64)
-    gone = np.isnan(numbers)
-    np.clip(numbers, *column.bounds, out=numbers)
-    numbers[gone] = fill(column)
-    return numbers, gone
+    line[:] = cells
+    np.clip(line, *column.bounds, out=line)
+    gone = np.isnan(line)
+    if gone.any():
+        line[gone] = fill(column)
+    return gone

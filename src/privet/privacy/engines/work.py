@@ -104,9 +104,25 @@ class Sum:
 def stacked(part: Columns, columns: tuple[str, ...]) -> Iterator[Floats]:
     """Blocks (rows x columns) of numbers."""
     chosen = [part[name] for name in columns]
-    for start in range(0, len(chosen[0]) if chosen else 0, BLOCK_ROWS):
-        block = [column[start : start + BLOCK_ROWS] for column in chosen]
-        yield np.stack(block).astype(np.float64, copy=False).T  # each column lies in one piece
+    rows = len(chosen[0]) if chosen else 0
+    lines = _lines(chosen) if rows else None
+    for start in range(0, rows, BLOCK_ROWS):
+        here = slice(start, start + BLOCK_ROWS)
+        if lines is not None:
+            yield lines[:, here].T
+            continue
+        block = np.stack([column[here] for column in chosen])
+        yield block.astype(np.float64, copy=False).T  # each column lies in one piece
+
+
+def _lines(columns: list[NDArray[Any]]) -> Floats | None:
+    """The matrix whose lines these are, all of them and in this order, if they are."""
+    whole = columns[0].base
+    if whole is None or whole.shape != (len(columns), len(columns[0])) or whole.dtype != np.float64:
+        return None
+    first, *_ = starts = [column.__array_interface__["data"][0] for column in columns]
+    follow = starts == list(range(first, first + whole.nbytes, columns[0].nbytes))
+    return whole if follow and all(column.base is whole for column in columns) else None
 
 
 def joined(parts: Iterable[Columns], names: tuple[str, ...]) -> dict[str, NDArray[Any]]:

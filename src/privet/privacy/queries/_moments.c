@@ -41,33 +41,37 @@ static int take(Py_buffer *view, PyObject *array, Block *b) {
     return fits;
 }
 
-static void put_on_grid(const Block *b, const double *centres, const double *reaches, double fine,
-                        double *out) {
+/* Whole numbers, times the scale of their column: below 2**53, so exact. */
+static void put_on_grid(const Block *b, const double *centres, const double *reaches,
+                        const double *scales, double fine, double *out) {
     for (whole c = 0; c < b->columns; c++) {
         const double *x = line_of(b, c), centre = centres[c], reach = reaches[c];
+        const double scale = scales[c];
         double *u = out + c * b->rows;
         for (whole r = 0; r < b->rows; r++) {
             const double share = (x[r] - centre) / reach, inside = WITHIN(share, -1.0, 1.0);
-            u[r] = RINT(inside * fine);
+            u[r] = RINT(inside * fine) * scale;
         }
     }
 }
 
-/* on_grid(out, block, centres, reaches, fine) */
+/* on_grid(out, block, centres, reaches, scales, fine) */
 static PyObject *on_grid(PyObject *self, PyObject *args) {
-    Py_buffer view, out, centres, reaches;
+    Py_buffer view, out, centres, reaches, scales;
     PyObject *array;
     Block b;
     double fine;
-    if (!PyArg_ParseTuple(args, "w*Oy*y*d", &out, &array, &centres, &reaches, &fine)) return NULL;
+    if (!PyArg_ParseTuple(args, "w*Oy*y*y*d", &out, &array, &centres, &reaches, &scales, &fine))
+        return NULL;
     if (take(&view, array, &b)) {
         if (out.len == 8 * b.columns * b.rows && centres.len == 8 * b.columns &&
-            reaches.len == 8 * b.columns)
-            put_on_grid(&b, centres.buf, reaches.buf, fine, out.buf);
+            reaches.len == 8 * b.columns && scales.len == 8 * b.columns)
+            put_on_grid(&b, centres.buf, reaches.buf, scales.buf, fine, out.buf);
         else PyErr_Format(PyExc_ValueError, "wrong arrays");
         PyBuffer_Release(&view);
     }
     PyBuffer_Release(&out), PyBuffer_Release(&centres), PyBuffer_Release(&reaches);
+    PyBuffer_Release(&scales);
     return PyErr_Occurred() ? NULL : Py_BuildValue("");
 }
 

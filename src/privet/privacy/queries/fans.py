@@ -35,9 +35,8 @@ class Fans(Histograms):
         levels = schema.cardinalities
         together = 0
         for base, others in self.sets:
-            named = {*base, *others}
-            for name in named - levels.keys():
-                schema.column(name)  # which refuses it
+            if not levels.keys() >= (named := {*base, *others}):
+                schema.column(next(iter(named - levels.keys())))  # which refuses it
             if len(named) < len(base) + len(others):
                 raise SchemaError(f"the fan of {base} names a column twice; name each once")
             beside = [levels[name] for name in others]

@@ -161,11 +161,18 @@ class Moments(Query):
         if compiled.moments is None:
             return self._cut(self._mapped(self._on_grid(block)))
         u, v = np.empty(block.shape[::-1]), np.empty((block.shape[1] + 1, len(block)))
-        centres, reaches = np.array(self.centres), np.array(self.reaches)
-        compiled.moments.on_grid(u, _in_lines(block), centres, reaches, FINE)
-        ball = np.array([self.room, self.radius, self.constant, NORM])
-        compiled.moments.cut(v, self._mapped(u), ball)
+        grid, ball = self._numbers
+        compiled.moments.on_grid(u, _in_lines(block), *grid, FINE)
+        compiled.moments.cut(v, u if self._only_scales else self._transform @ u, ball)
         return v
+
+    @cached_property
+    def _numbers(self) -> tuple[tuple[Floats, Floats, Floats], Floats]:
+        """What a grid is made of, with the scales that u is multiplied by, and a ball."""
+        ones = np.ones(len(self.columns))
+        scales = np.diagonal(self._transform).copy() if self._only_scales else ones
+        ball = np.array([self.room, self.radius, self.constant, NORM])
+        return (np.array(self.centres), np.array(self.reaches), scales), ball
 
     def _on_grid(self, block: Floats) -> Floats:
         """u, a line for each column."""
