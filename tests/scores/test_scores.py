@@ -195,6 +195,7 @@ def test_gaussian_bic_and_aic_are_those_of_least_squares() -> None:
     for score, price in (
         (gaussian_bic(moments(rows)), half),
         (gaussian_bic(moments(rows), 2.0), 2 * half),
+        (gaussian_bic(moments(rows), 2.0, odds=0.1), 2 * half + np.log(10)),
         (gaussian_aic(moments(rows)), 1.0),
     ):
         for child, parents in families(4):

@@ -101,13 +101,8 @@ def _search(
     return run(search, basis, schema, settings)
 
 
-@lru_cache(maxsize=1)
-def _by_name(modules: tuple[ModuleType, ...]) -> dict[str, Method]:
-    return {method.name: method for method in _methods(modules)}
-
-
 def get(name: str) -> Method:
-    methods = _by_name(_modules())
+    methods = {method.name: method for method in available()}
     if name not in methods:
         raise MethodError(
             f"there is no method {name!r}{did_you_mean(name, methods)}; "

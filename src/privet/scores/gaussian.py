@@ -5,7 +5,9 @@ of the rows adds just s² to it (``independence/fisher_z.py``), whichever column
 = 1 / (spread / rows + s²) rows without noise would know as much, and stand for both: with R the
 correlations and l the columns of a set, its worth is
 
-    BIC    -m/2 log |R| - w/2 log m  l (l - 1) / 2      [Schwarz 1978]; w is the penalty discount
+    BIC    -m/2 log |R| - (w/2 log m - log o)  l (l - 1) / 2
+           [Schwarz 1978]; w is the penalty discount, o the prior odds of an edge: where there are
+           many columns, BIC alone finds too many [Chen, Chen 2008; Foygel, Drton 2010]
     AIC    -m/2 log |R| - l (l - 1) / 2                 [Akaike 1974]
     BGe    log marginal likelihood of m rows of these columns, the others left out
            [Geiger, Heckerman 2002, as corrected by Kuipers, Moffa, Heckerman 2014]
@@ -40,10 +42,11 @@ BLOCK = 1 << 21  # numbers at a time, so that memory stays bounded
 NOTHING = 1e-16  # of a variance, so that logarithms stay finite
 
 
-def gaussian_bic(evidence: MomentEvidence, penalty: float = 1.0) -> Gaussian:
-    """Above 1, ``penalty`` keeps fewer edges; below, more."""
+def gaussian_bic(evidence: MomentEvidence, penalty: float = 1.0, odds: float = 1.0) -> Gaussian:
+    """Above 1, ``penalty`` keeps fewer edges; below, more. ``odds`` are those of two columns being
+    joined, before looking."""
     # an edge never costs less than half a nat
-    return _likelihood(evidence, lambda rows: penalty / 2 * log(max(rows, e)))
+    return _likelihood(evidence, lambda rows: penalty / 2 * log(max(rows, e)) - log(odds))
 
 
 def gaussian_aic(evidence: MomentEvidence) -> Gaussian:
