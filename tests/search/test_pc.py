@@ -233,6 +233,21 @@ def test_what_is_sure_by_itself_is_not_doubted() -> None:
         assert barred(0, 2, 1, by={(1, 2): before}, sure=9.0, margin=-3.1) == still
 
 
+@pytest.mark.parametrize("margin", [-1.0, -9.0])
+def test_explanations_do_not_go_round_in_circles(margin: float) -> None:
+    """Not even sure ones: if 3 explains 1 - 2, and 0 explains 3 - 2, 1 does not explain 0 - 2."""
+    for end, other in ((2, 0), (0, 2)):
+        round_it = {tuple(sorted((1, end))): (3,), tuple(sorted((3, end))): (other,)}
+        assert barred(0, 2, 1, by=round_it, margin=margin)
+        assert not barred(0, 2, 1, 4, by=round_it, margin=margin), "4 is no part of it"
+        round_it = {pair: (4, *given) for pair, given in round_it.items()}
+        assert barred(0, 2, 1, by=round_it, margin=margin), "one of several is enough"
+        assert barred(0, 2, 1, 3, by=round_it, margin=margin)
+    assert not barred(0, 2, 1, by={(1, 2): (3,), (2, 3): (4,)}, margin=margin)
+    assert not barred(0, 2, 1, by={(1, 2): (3,), (2, 3): (1,)}, margin=margin), "another circle"
+    assert not barred(0, 2, 1, by={(1, 2): (3,), (0, 3): (2,)}, margin=margin), "of both ends"
+
+
 def test_an_order_remembers_its_lowest_margins() -> None:
     """Of each pair that was asked about, whatever became of it."""
     margins = {(0, 1): 3.0, (0, 2): 1.0, (1, 2): -1.0}

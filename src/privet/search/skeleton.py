@@ -14,6 +14,8 @@ What differs from the textbook, and makes it robust to noise [found by experimen
   [intersection]. Where x and z say nearly the same, or where x - z is strong and x - y weak, blunt
   tests find both. Then the surer of two counts: that no such S explains it, or that z and S do.
   What is sure by itself is not doubted: sharp tests err otherwise, if at all.
+- Explanations do not go round in circles: x and y are not separated by columns that all have been
+  separated from y by x, or by columns that in turn were. The parents of y never were.
 """
 
 from __future__ import annotations
@@ -192,7 +194,7 @@ def _on_paths(neighbours: list[int], x: int, y: int, given: Iterable[int]) -> bo
 
 def _contradicts(separators: Separators, x: int, y: int, given: list[int], joined: bool) -> bool:
     """Whether some z was separated from one end by the other alone; or, if x and y are surely
-    ``joined`` given less, by the rest, with the other end or without."""
+    ``joined`` given less, by the rest, with the other end or without; or all were in a circle."""
     for z in given:
         for end, other in ((x, y), (y, x)):
             before = separators.get((min(z, end), max(z, end)))
@@ -200,6 +202,21 @@ def _contradicts(separators: Separators, x: int, y: int, given: list[int], joine
                 before == (other,) or (joined and {*before} - {other} == {*given} - {z})
             ):
                 return True
+    return any(
+        all(_led_to(separators, z, end, other) for z in given) for end, other in ((x, y), (y, x))
+    )
+
+
+def _led_to(separators: Separators, z: int, end: int, other: int) -> bool:
+    """Whether z was separated from one end by the other one, or by columns that in turn were."""
+    seen, fresh = {z}, [z]
+    while fresh:
+        each = fresh.pop()
+        more = {*separators.get((min(each, end), max(each, end)), ())} - seen
+        if other in more:
+            return True
+        seen |= more
+        fresh += more
     return False
 
 
