@@ -56,8 +56,7 @@ def correlated(sites: Sequence[MomentEvidence]) -> tuple[Guess, ...]:
 
 def counted(names: tuple[str, ...], pairs: PairCounts) -> tuple[Guess, ...]:
     """All columns that are nearly a function of another one, where there is no noise."""
-    starts, own = pairs.starts, np.diag(pairs.matrix)
-    rows = float(own[: pairs.levels[0]].sum())
+    starts, own, rows = pairs.starts, np.diag(pairs.matrix), float(pairs.rows)
     best = np.maximum.reduceat(pairs.matrix, starts, axis=1)
     errors = rows - np.add.reduceat(best, starts, axis=0)  # [given, column]
     misses = rows - np.maximum.reduceat(own, starts)

@@ -254,12 +254,28 @@ class Likelihood(Counted):
     def _held(self) -> tuple[Any, ...] | None:
         """What is known, for compiled scores; None if there are none, or sums are not exact, so
         that their order matters."""
-        rows = self._tables.rows
-        if self._at_hand is None and compiled.gains and rows is not None and rows <= MOST_EXACT:
-            each = float(self._constant(rows, 1.0)) - float(self._constant(rows, 2.0))
-            levels = self._levels.astype(np.int64)
-            self._at_hand = self._tables.held, levels, self._logs.up_to(rows), each
+        if self._at_hand is None and (numbers := self._numbers(self._tables.rows)) is not None:
+            self._at_hand = self._tables.held, *numbers
         return self._at_hand
+
+    def _numbers(self, rows: int | None) -> tuple[Any, ...] | None:
+        """What compiled scores of so many rows go by."""
+        if not compiled.gains or rows is None or rows > MOST_EXACT:
+            return None
+        each = float(self._constant(rows, 1.0)) - float(self._constant(rows, 2.0))
+        return self._levels.astype(np.int64), self._logs.up_to(rows), each
+
+    @cached_property
+    def _of_pairs(self) -> Floats | None:
+        pairs = self._tables.pairs
+        numbers = None if pairs is None else self._numbers(pairs.rows)
+        if pairs is None or numbers is None:
+            return super()._of_pairs
+        ys = np.arange(len(self._levels), dtype=np.int64)
+        asked = np.tri(len(ys), k=-1, dtype=bool).T
+        out = np.zeros(asked.shape)
+        compiled.gains.rows(pairs.fans, *numbers, ys, ys[:0], np.ascontiguousarray(asked), out)
+        return out + out.T
 
     def rows(self, ys: Indices, given: Indices, asked: Bools) -> Floats:
         if given.shape[1] and self._tables.rows is None:

@@ -8,7 +8,7 @@ exact integer function of the counts, so the rounding costs nothing: the design 
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -24,6 +24,19 @@ def contrasts(k: int, ordered: bool) -> Integers:
     rounded = np.rint(GRID * basis).astype(np.int64)
     rounded.setflags(write=False)
     return rounded
+
+
+@lru_cache(maxsize=1 << 10)
+def all_contrasts(columns: tuple[tuple[int, bool], ...]) -> Floats:
+    """Those of several columns in one matrix, block by block: exact in floating point, as are their
+    products with counts of fewer than 2^33 rows."""
+    own = [contrasts(*column) for column in columns]
+    ends = np.cumsum([part.shape for part in own], axis=0).tolist()
+    whole = np.zeros(ends[-1])
+    for part, (down, across) in zip(own, ends, strict=True):
+        whole[down - part.shape[0] : down, across - part.shape[1] : across] = part
+    whole.setflags(write=False)
+    return whole
 
 
 @cache
