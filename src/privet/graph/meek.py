@@ -103,6 +103,8 @@ def cpdag(dag: Bools) -> Bools:
 
     Colliders plus Meek's rules are complete for this [Meek 1995, Theorem 3].
     """
+    if not dag.any():
+        return dag.copy()
     kept = collider_arrows(dag)
     return meek(dag | (dag.T & ~kept.T))
 

@@ -101,15 +101,13 @@ def in_rounds(state: State, weights: Weights, limits: list[int] | None) -> State
 
     def rows(ys: bytes, given: bytes, flags: bytes) -> Floats:
         """What these y gain beside what is given by each of the columns with a flag."""
-        asked = _asked(ys, given, flags, size)
-        return np.ascontiguousarray(ask(*asked), dtype=np.float64)
+        first, asked = np.frombuffer(ys, dtype=np.int64), np.frombuffer(flags, dtype=bool)
+        sets = np.frombuffer(given, dtype=np.int64).reshape(len(first), -1)
+        answers = ask(first, sets, asked.reshape(-1, size))
+        return np.ascontiguousarray(answers, dtype=np.float64)
 
-    def gains(ys: bytes, given: bytes, flags: bytes) -> Floats:
-        """The same, as questions that are remembered."""
-        first, sets, asked = _asked(ys, given, flags, size)
-        out, (at, xs) = np.zeros(asked.shape), np.nonzero(asked)
-        out[at, xs] = known.memory.answers(np.column_stack((first[at], xs, sets[at])))
-        return out
+    def gains(questions: bytes, width: int) -> Floats:
+        return known.memory.answers(np.frombuffer(questions, dtype=np.int64).reshape(-1, width))
 
     more = [] if limits is None else [limits]
     flags = _spelled(state, weights.bounds.possible, bitsets(known.told), *more)
@@ -117,14 +115,6 @@ def in_rounds(state: State, weights: Weights, limits: list[int] | None) -> State
     if not rounds.rounds(size, *arrays, rows, gains, limits is not None, weights.max_parents):
         return None
     return _state(flags)
-
-
-def _asked(ys: bytes, given: bytes, flags: bytes, size: int) -> tuple[Indices, Indices, Bools]:
-    rows, sets = (
-        np.frombuffer(each, dtype=np.int64).astype(np.intp, copy=False) for each in (ys, given)
-    )
-    wanted = np.frombuffer(flags, dtype=bool).reshape(-1, size)
-    return rows, sets.reshape(len(rows), -1), wanted
 
 
 def refined(

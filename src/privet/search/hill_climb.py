@@ -40,11 +40,12 @@ class Remembered:
     def answers(self, questions: Indices) -> Floats:
         """Of rows (x, y, *S) of one width, x < y."""
         keys = [(x, y, sum([1 << v for v in given])) for x, y, *given in questions.tolist()]
-        fresh = [at for at, key in enumerate(keys) if key not in self._known]
-        if fresh:
-            found = np.maximum(self._gains(questions[fresh]), HOPELESS).tolist()
-            self._known.update(zip([keys[at] for at in fresh], found, strict=True))
-        return np.array([self._known[key] for key in keys])
+        if not self._known.keys().isdisjoint(keys):
+            self.learn(keys)
+            return np.array([self.gain(*key) for key in keys])
+        found = np.maximum(self._gains(questions), HOPELESS)
+        self._known.update(zip(keys, found.tolist(), strict=True))
+        return found
 
     def learn(self, questions: Iterable[Question]) -> None:
         by_width: dict[int, dict[Question, None]] = {}
