@@ -88,11 +88,7 @@ class Bitmaps:
             return [self._in_arrays(*fan) if self._serve(*fan) else None for fan in asked]
         parts = self._maps, self._margins, self._bounds, self._served
         found = compiled.counts.fans(*parts, tuple(asked), MOST_COMPILED)
-        flat = [None if each is None else np.frombuffer(each, dtype=np.int64) for each in found]
-        return [
-            None if each is None else each.reshape(prod(map(self._sizes.__getitem__, base)), -1)
-            for each, (base, _) in zip(flat, asked, strict=True)
-        ]
+        return [each and np.frombuffer(each[1], np.int64).reshape(each[0], -1) for each in found]
 
     @cached_property
     def _bounds(self) -> Integers:

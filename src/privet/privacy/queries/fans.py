@@ -35,17 +35,17 @@ class Fans(Histograms):
         levels = schema.cardinalities
         together = 0
         for base, others in self.sets:
-            if not levels.keys() >= (named := {*base, *others}):
-                schema.column(next(iter(named - levels.keys())))  # which refuses it
-            if len(named) < len(base) + len(others):
+            named = (*base, *others)
+            if not levels.keys() >= (once := {*named}):
+                schema.column(next(iter(once - levels.keys())))  # which refuses it
+            if len(once) < len(named):
                 raise SchemaError(f"the fan of {base} names a column twice; name each once")
-            beside = [levels[name] for name in others]
-            cells = prod([levels[name] for name in base])
-            if cells * max(beside) > MOST_CELLS:
+            sizes = [*map(levels.__getitem__, named)]
+            cells, beside = prod(sizes[: len(base)]), sizes[len(base) :]
+            if (most := cells * max(beside)) > MOST_CELLS:
                 raise SchemaError(
-                    f"the tables of {', '.join(base)} with another column have up to "
-                    f"{cells * max(beside)} cells; at most {MOST_CELLS} are counted; ask for fewer "
-                    "columns, or merge levels"
+                    f"the tables of {', '.join(base)} with another column have up to {most} cells; "
+                    f"at most {MOST_CELLS} are counted; ask for fewer columns, or merge levels"
                 )
             together += cells * sum(beside)
         if together > MOST_CELLS_TOGETHER:
