@@ -239,7 +239,12 @@ def _voices(
         )
 
 
-def on_scores(judge: Judge, score: Families, only_counts: bool = False) -> Basis:
+def on_scores(
+    judge: Judge,
+    score: Families,
+    copies: Mapping[str, str] | None = None,
+    only_counts: bool = False,
+) -> Basis:
     """Evidence that scores families by itself, and a judge for searches that test. ``only_counts``:
     there are no replicas and no sizes of effects, so that nobody asks which answer was lowest."""
     listener = Listener(only_counts)
@@ -251,6 +256,7 @@ def on_scores(judge: Judge, score: Families, only_counts: bool = False) -> Basis
         listener=listener,
         rows=HeardRows(listener, score.rows),
         sites=(gains,),
+        copies={} if copies is None else copies,
     )
 
 
@@ -274,14 +280,17 @@ class HeardRows:
         """Both rows of a pair may have answered the same question: it is heard once."""
         if self._waiting:
             every, given, flags, told = zip(*self._waiting, strict=True)
-            ys, asked = np.concatenate(every), np.concatenate(flags)
+            asked, beside = np.concatenate(flags), _filled(given)
             at, xs = np.nonzero(asked)
-            ends = np.minimum(xs, ys[at]), np.maximum(xs, ys[at])
-            beside = _filled(given)
+            ys = np.concatenate(every)[at]
+            ends = np.minimum(xs, ys), np.maximum(xs, ys)
             first = _first(*ends, beside, at, asked.shape[1])
-            known = partial(_given, np.concatenate(told)[at, xs][first])
-            questions = np.column_stack((*(end[first] for end in ends), beside[at[first]]))
-            self._listener.by(known)(questions)
+            if self._listener.only_counts:
+                self._listener.count += len(first)
+            else:
+                known = partial(_given, np.concatenate(told)[at, xs][first])
+                questions = np.column_stack((*(end[first] for end in ends), beside[at[first]]))
+                self._listener.by(known)(questions)
         self._waiting, self._cells = [], 0
 
 
