@@ -325,7 +325,7 @@ def edges_of(names: Sequence[str], A: NDArray[np.bool_]) -> tuple[Edge, ...]:
     flags = np.asarray(A, dtype=bool).tolist()
     return tuple(
         Edge(names[i], names[j], "---" if flags[j][i] else "-->")
-        for i, j in np.argwhere(A).tolist()
+        for i, j in zip(*(at.tolist() for at in np.nonzero(A)), strict=True)
         if i <= j or not flags[j][i]
     )
 
