@@ -109,6 +109,7 @@ def in_rounds(state: State, weights: Weights, limits: list[int] | None) -> State
     def gains(questions: bytes, width: int) -> Floats:
         return known.memory.answers(np.frombuffer(questions, dtype=np.int64).reshape(-1, width))
 
+    known.memory.settle()
     more = [] if limits is None else [limits]
     flags = _spelled(state, weights.bounds.possible, bitsets(known.told), *more)
     arrays = flags, np.ascontiguousarray(known.pairs)

@@ -35,13 +35,12 @@ class Fans(Histograms):
         levels = schema.cardinalities
         together = 0
         for base, others in self.sets:
-            named = (*base, *others)
-            if not levels.keys() >= (once := {*named}):
-                schema.column(next(iter(once - levels.keys())))  # which refuses it
-            if len(once) < len(named):
+            if not levels.keys() >= (named := {*base, *others}):
+                schema.column(next(iter(named - levels.keys())))  # which refuses it
+            if len(named) < len(base) + len(others):
                 raise SchemaError(f"the fan of {base} names a column twice; name each once")
-            sizes = [*map(levels.__getitem__, named)]
-            cells, beside = prod(sizes[: len(base)]), sizes[len(base) :]
+            cells = prod(map(levels.__getitem__, base))
+            beside = [*map(levels.__getitem__, others)]
             if (most := cells * max(beside)) > MOST_CELLS:
                 raise SchemaError(
                     f"the tables of {', '.join(base)} with another column have up to {most} cells; "
@@ -65,4 +64,4 @@ class Fans(Histograms):
         return sum(len(others) for _, others in self.sets)
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
-        return np.concatenate([fan.reshape(-1) for fan in rows.fans(self.sets)])
+        return np.concatenate(rows.fans(self.sets), axis=None)
