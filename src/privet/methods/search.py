@@ -107,8 +107,7 @@ def run(search: Search, basis: Basis, schema: Schema, settings: Settings) -> Fin
     settings = replace(settings, max_order=_order(search, basis, settings))
     sure = search.probable and not basis.noisy
     count = 0 if sure or basis.replicas is None else _most(search, settings)
-    seeds = np.random.SeedSequence(settings.seed).spawn(count + 1)
-    first, *others = map(np.random.default_rng, seeds)
+    first, *others = np.random.default_rng(settings.seed).spawn(count + 1)
     settings.on_step("searching", 0.5)
     known, schema, basis = schema.knowledge, *without_copies(schema, basis)
     graph = search.find(basis, schema, settings, first)

@@ -29,7 +29,6 @@ from scipy.special import gammaln, xlogy
 
 from privet.arrays import Bools, Floats, Indices, Integers
 from privet.evidence.exact_tables import ExactTables
-from privet.graph.bits import bitsets
 from privet.scores import compiled
 from privet.scores.families import Families
 
@@ -278,23 +277,33 @@ class Likelihood(Counted):
         return out + out.T
 
     def rows(self, ys: Indices, given: Indices, asked: Bools) -> Floats:
-        if given.shape[1] and self._tables.rows is None:
-            self._foresee()
-        held = self._held() if given.shape[1] else None
+        held = self._ready() if given.shape[1] else None
         if held is None:
             return super().rows(ys, given, asked)
         out = np.zeros(asked.shape)
         sets = np.ascontiguousarray(ys, np.int64), np.ascontiguousarray(given, np.int64)
-        call = *held, *sets, np.ascontiguousarray(asked), out
-        missing = compiled.gains.rows(*call)
+        missing = self._fill(*held, *sets, np.ascontiguousarray(asked), out)
         if missing:
-            rows = [*zip(ys.tolist(), given.tolist(), bitsets(asked), strict=True)]
-            lacking = [rows[row] for row in missing]
-            if self._count([(tuple(sorted((y, *others))), xs) for y, others, xs in lacking]):
-                compiled.gains.rows(*call)
-            else:
-                out[missing] = super().rows(ys[missing], given[missing], asked[missing])
+            out[missing] = super().rows(ys[missing], given[missing], asked[missing])
         return out
+
+    def spelled(self, ys: bytes, given: bytes, flags: bytes) -> Any:
+        held, out = self._ready() if given else None, bytearray(8 * len(flags))
+        if held is None or self._fill(*held, ys, given, flags, out):
+            return super().spelled(ys, given, flags)
+        return out
+
+    def _ready(self) -> tuple[Any, ...] | None:
+        if self._tables.rows is None:
+            self._foresee()
+        return self._held()
+
+    def _fill(self, *call: Any) -> list[int]:
+        """Has rows worked out, for which fans are counted; those of which fans are too large."""
+        missing = compiled.gains.rows(*call)
+        if missing and self._count([(base, xs) for _, base, xs in missing]):
+            missing = compiled.gains.rows(*call)
+        return [row for row, _, _ in missing]
 
     def gains(self, questions: Indices) -> Floats:
         """From fans of either end, compiled or not: so both ask for the same tables."""

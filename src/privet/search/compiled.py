@@ -19,6 +19,7 @@ from privet.arrays import Bools, Floats, Indices, Integers
 from privet.graph.bits import bitsets, flags_of
 from privet.search.options import Weights
 from privet.search.protocols import ClosedForm, Formula
+from privet.search.rows import spelled
 from privet.search.skeleton import Separators, Skeleton
 from privet.search.states import State
 
@@ -95,16 +96,9 @@ def in_rounds(state: State, weights: Weights, limits: list[int] | None) -> State
     Python: knowledge has a say, gains come one by one, or a column has very many cliques of
     neighbours."""
     known, size = weights.rows, len(state.lines)
-    ask = known.ask
-    if rounds is None or ask is None or not weights.bounds.free:
+    if rounds is None or known.ask is None or not weights.bounds.free:
         return None
-
-    def rows(ys: bytes, given: bytes, flags: bytes) -> Floats:
-        """What these y gain beside what is given by each of the columns with a flag."""
-        first, asked = np.frombuffer(ys, dtype=np.int64), np.frombuffer(flags, dtype=bool)
-        sets = np.frombuffer(given, dtype=np.int64).reshape(len(first), -1)
-        answers = ask(first, sets, asked.reshape(-1, size))
-        return np.ascontiguousarray(answers, dtype=np.float64)
+    rows = getattr(known.ask, "spelled", None) or spelled(known.ask)
 
     def gains(questions: bytes, width: int) -> Floats:
         return known.memory.answers(np.frombuffer(questions, dtype=np.int64).reshape(-1, width))
