@@ -306,7 +306,7 @@ class HeardRows:
             every, given, flags, told = zip(*self._waiting, strict=True)
             rows = np.frombuffer(b"".join(every), dtype=np.int64)
             asked = np.frombuffer(b"".join(flags), dtype=bool).reshape(len(rows), -1)
-            beside = _filled(given, [len(own) // 8 for own in every])
+            beside = _filled(given, every)
             at, xs = np.nonzero(asked)
             ends = np.minimum(xs, rows[at]), np.maximum(xs, rows[at])
             first = _first(*ends, beside, at, asked.shape[1])
@@ -320,14 +320,12 @@ class HeardRows:
         self._waiting, self._cells = [], 0
 
 
-def _filled(given: Sequence[bytes], rows: Sequence[int]) -> Indices:
-    """All of so many rows each, under each other and filled up with nobody."""
-    width = max(len(part) // (8 * count) for part, count in zip(given, rows, strict=True))
-    out, start = np.full((sum(rows), width), NOBODY, dtype=np.int64), 0
-    for part, count in zip(given, rows, strict=True):
-        own = np.frombuffer(part, dtype=np.int64).reshape(count, -1)
-        out[start : start + count, : own.shape[1]] = own
-        start += count
+def _filled(given: Sequence[bytes], ys: Sequence[bytes]) -> Indices:
+    """What is given to each of these, all under each other and filled up with nobody."""
+    pairs = [*zip(given, ys, strict=True)]
+    widths = np.repeat([len(part) // len(own) for part, own in pairs], [len(y) // 8 for y in ys])
+    out = np.full((len(widths), widths.max()), NOBODY, dtype=np.int64)
+    out[np.arange(out.shape[1]) < widths[:, None]] = np.frombuffer(b"".join(given), dtype=np.int64)
     return out
 
 
