@@ -12,7 +12,7 @@ import numpy as np
 from privet.arrays import Floats, Indices, Integers
 from privet.evidence.tables import TableEvidence
 from privet.privacy.queries.base import Release
-from privet.privacy.queries.contrasts import all_contrasts
+from privet.privacy.queries.contrasts import side_by_side
 from privet.privacy.queries.fans import Fans
 from privet.privacy.queries.products import blocks, spans
 from privet.privacy.queries.tables import Components
@@ -20,7 +20,7 @@ from privet.schema.model import Schema
 
 # Numbers in one block of work, so that memory stays bounded.
 BLOCK_NUMBERS = 1_000_000
-SIDE_BY_SIDE = 10  # columns that are multiplied at once: few steps, and few empty products
+FEW_COLUMNS = 64  # whose places are remembered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,16 +101,14 @@ class PairCounts:
     def components(self, schema: Schema) -> list[tuple[Components, Integers]]:
         """What whoever asked for the number of rows, the columns and the pairs as components would
         have been told: the same counts in other units, in whole numbers."""
-        kinds = [(column.cardinality, column.ordered) for column in schema.columns]
-        some = (kinds[at : at + SIDE_BY_SIDE] for at in range(0, len(kinds), SIDE_BY_SIDE))
-        own = [all_contrasts(tuple(part)) for part in some]
-        counts, ends = self.matrix.astype(np.float64), np.cumsum([h.shape[1] for h in own]).tolist()
-        at = [(h, slice(end - h.shape[1], end)) for h, end in zip(own, ends, strict=True)]
-        inner = np.concatenate([h @ np.diag(counts)[here] for h, here in at])
-        half = np.concatenate([h @ counts[here] for h, here in at])
-        both = np.concatenate([half[:, here] @ h.T for h, here in at], axis=1)
+        own = side_by_side(tuple([(each.cardinality, each.ordered) for each in schema.columns]))
+        counts, units = self.matrix.astype(np.float64), self.levels - 1
+        inner = np.concatenate([h @ np.diag(counts)[here] for h, here in own])
+        half = np.concatenate([h @ counts[here] for h, here in own])
+        both = np.concatenate([half[:, here] @ h.T for h, here in own], axis=1)
         told = [] if schema.rows_are_public else [np.array([self.rows])]
-        told += [inner, both[_upper(tuple((self.levels - 1).tolist()))]]
+        places = _few_pairs if len(units) <= FEW_COLUMNS else _pairs
+        told += [inner, both[places(tuple(units.tolist()))]]
         orders = range(3 - len(told), 3)
         sets = (Components((*combinations(schema.names, order),)) for order in orders)
         return [*zip(sets, (part.astype(np.int64) for part in told), strict=True)]
@@ -138,11 +136,13 @@ class PairCounts:
         return np.asarray(self.matrix[down, across + np.arange(columns)])
 
 
-@lru_cache(maxsize=8)
-def _upper(units: tuple[int, ...]) -> tuple[Indices, Indices]:
+def _pairs(units: tuple[int, ...]) -> tuple[Indices, Indices]:
     """Where the tables of all pairs are, one after the other, if columns have so many places."""
     sizes = np.array(units)
     return blocks(*np.triu_indices(len(units), 1), sizes, sizes)
+
+
+_few_pairs = lru_cache(maxsize=8)(_pairs)
 
 
 def every_pair(names: tuple[str, ...]) -> Fans:
