@@ -375,9 +375,9 @@ def test_counts_that_do_not_fit_are_refused() -> None:
     assert compiled.gains.questions(*one, 3, question, found) == []
     assert found.tolist() == [-2.0]
     assert compiled.gains.questions(*one, 3, np.array([0, 2, 1]), found) == []
-    assert compiled.gains.rows(*{**fine, "fans": {}}.values()) == [0]
-    assert compiled.gains.rows(*{**fine, "fans": {(0, 1): []}}.values()) == [0]
-    assert compiled.gains.rows(*{**fine, "asked": ~asked}.values()) == [0]
+    assert compiled.gains.rows(*{**fine, "fans": {}}.values()) == [(0, (0, 1), 4)]
+    assert compiled.gains.rows(*{**fine, "fans": {(0, 1): []}}.values()) == [(0, (0, 1), 4)]
+    assert compiled.gains.rows(*{**fine, "asked": ~asked}.values()) == [(0, (0, 1), 3)]
     wrong: dict[str, object] = {
         "fans": {(0, 1): [((2,), counts[:3])]},
         "levels": np.array([2, 3, 2]),

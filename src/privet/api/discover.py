@@ -308,7 +308,7 @@ def search(
     if identical:
         facts["identical_run"] = measured["ledger"]["run"]
     first, *others = (_search_one(saved, settings, each, measured, facts) for each in chosen)
-    return replace(first, others=tuple(others))
+    return replace(first, others=tuple(others)) if others else first
 
 
 def _words(saved: Saved) -> dict[str, str]:
@@ -326,7 +326,8 @@ def _search_one(
     searched = tuple(release for release in saved.releases if pair_of(release) is None)
     found = played(saved, chosen, settings) or chosen.search(saved.schema, searched, settings)
     graph, notes = found.graph, found.notes
-    used = settings if found.order is None else replace(settings, max_order=found.order)
+    same = found.order in (None, settings.order)
+    used = settings if same else replace(settings, max_order=found.order)
     if graph.kind == "cpdag" and len(searched) < len(saved.releases):
         graph, more = edges.orient(graph, saved.schema, saved.releases, settings.seed)
         notes = (*notes, *more)

@@ -56,11 +56,13 @@ def correlated(sites: Sequence[MomentEvidence]) -> tuple[Guess, ...]:
 
 def counted(names: tuple[str, ...], pairs: PairCounts) -> tuple[Guess, ...]:
     """All columns that are nearly a function of another one, where there is no noise."""
-    starts, own = pairs.starts, np.diag(pairs.matrix)
-    rows = float(own[: pairs.levels[0]].sum())
+    starts, own, rows = pairs.starts, np.diag(pairs.matrix), float(pairs.rows)
     best = np.maximum.reduceat(pairs.matrix, starts, axis=1)
     errors = rows - np.add.reduceat(best, starts, axis=0)  # [given, column]
     misses = rows - np.maximum.reduceat(own, starts)
+    near = errors < 2 * (1 - NEARLY) * misses
+    if near.sum() == (misses > 0).sum():  # each tells only itself
+        return ()
     share, least = _of_misses(errors, misses, rows, pairs.levels[:, None])
     both = (share >= NEARLY) & (least >= LEAST) & ~np.eye(len(names), dtype=bool)
     return tuple(
@@ -92,6 +94,8 @@ def copies(
     """Each column that says the same as an earlier one, both ways, and that one. Those in ``kept``
     count as the earliest, and are no copies."""
     both = {(one.given, one.column) for one in found}
+    if not both:
+        return {}
     order, originals = sorted(names, key=lambda name: name not in kept), list[str]()
     out: dict[str, str] = {}
     for name in order:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from privet.arrays import Floats, Indices, Integers
 from privet.evidence.tables import TableEvidence
 from privet.privacy.queries.base import Release
-from privet.privacy.queries.contrasts import contrasts
+from privet.privacy.queries.contrasts import side_by_side
 from privet.privacy.queries.fans import Fans
 from privet.privacy.queries.products import blocks, spans
 from privet.privacy.queries.tables import Components
@@ -20,6 +20,7 @@ from privet.schema.model import Schema
 
 # Numbers in one block of work, so that memory stays bounded.
 BLOCK_NUMBERS = 1_000_000
+FEW_COLUMNS = 64  # whose places are remembered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,18 +101,28 @@ class PairCounts:
     def components(self, schema: Schema) -> list[tuple[Components, Integers]]:
         """What whoever asked for the number of rows, the columns and the pairs as components would
         have been told: the same counts in other units, in whole numbers."""
-        own = [contrasts(column.cardinality, column.ordered) for column in schema.columns]
-        counts, ends = np.diag(self.matrix), self.levels.cumsum().tolist()
-        at = [slice(end - part.shape[1], end) for part, end in zip(own, ends, strict=True)]
-        half = np.concatenate([h @ self.matrix[here] for h, here in zip(own, at, strict=True)])
-        both = [half[:, here] @ h.T for h, here in zip(own, at, strict=True)]
-        units, (xs, ys) = self.levels - 1, np.nonzero(np.tri(len(own), k=-1, dtype=bool).T)
-        told: list[Integers] = [] if schema.rows_are_public else [counts[at[0]].sum(keepdims=True)]
-        told.append(np.concatenate([h @ counts[here] for h, here in zip(own, at, strict=True)]))
-        told.append(np.concatenate(both, axis=1)[blocks(xs, ys, units, units)])
+        own = side_by_side(tuple([(each.cardinality, each.ordered) for each in schema.columns]))
+        counts, units = self.matrix.astype(np.float64), self.levels - 1
+        inner = np.concatenate([h @ np.diag(counts)[here] for h, here in own])
+        half = np.concatenate([h @ counts[here] for h, here in own])
+        both = np.concatenate([half[:, here] @ h.T for h, here in own], axis=1)
+        told = [] if schema.rows_are_public else [np.array([self.rows])]
+        places = _few_pairs if len(units) <= FEW_COLUMNS else _pairs
+        told += [inner, both[places(tuple(units.tolist()))]]
         orders = range(3 - len(told), 3)
         sets = (Components((*combinations(schema.names, order),)) for order in orders)
-        return [*zip(sets, told, strict=True)]
+        return [*zip(sets, (part.astype(np.int64) for part in told), strict=True)]
+
+    @cached_property
+    def rows(self) -> int:
+        return int(np.diag(self.matrix)[: self.levels[0]].sum())
+
+    @property
+    def fans(self) -> dict[tuple[int, ...], list[tuple[tuple[int, ...], Integers]]]:
+        """As compiled scores take them: beside each column all of them."""
+        every, ends = (*range(len(self.levels)),), self.levels.cumsum().tolist()
+        parts = zip(every, self.levels.tolist(), ends, strict=True)
+        return {(x,): [(every, self.matrix[end - own : end])] for x, own, end in parts}
 
     @cached_property
     def starts(self) -> Indices:
@@ -123,6 +134,15 @@ class PairCounts:
         (x, y), (rows, columns) = self.starts[pairs].T, self.levels[pairs[0]]
         down, across = x[:, None, None] + np.arange(rows)[:, None], y[:, None, None]
         return np.asarray(self.matrix[down, across + np.arange(columns)])
+
+
+def _pairs(units: tuple[int, ...]) -> tuple[Indices, Indices]:
+    """Where the tables of all pairs are, one after the other, if columns have so many places."""
+    sizes = np.array(units)
+    return blocks(*np.triu_indices(len(units), 1), sizes, sizes)
+
+
+_few_pairs = lru_cache(maxsize=8)(_pairs)
 
 
 def every_pair(names: tuple[str, ...]) -> Fans:

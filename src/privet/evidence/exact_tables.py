@@ -145,7 +145,10 @@ class ExactTables:
 
     def _fan(self, base: Members, others: int) -> Fan | None:
         """One that was counted, and perhaps has more columns; they are given as bits."""
-        return next((fan for fan in self.held.get(base, ()) if not others & ~fan.held), None)
+        for fan in self.held.get(base, ()):
+            if not others & ~fan.held:
+                return fan
+        return None
 
     def _beside(self, base: Members, others: int) -> Members:
         """The columns to be counted: all, where tables are small and most are asked for, or very

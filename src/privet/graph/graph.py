@@ -61,7 +61,8 @@ class Graph(Exports):
         object.__setattr__(self, "undecided", _undecided(self.undecided, at, self._by_pair))
         if len(self._by_pair) < len(edges):
             raise GraphError(f"{_repeated(edges)} are joined by two edges; keep one of them")
-        if self.kind != "cyclic" and not meek.is_acyclic(self._arrows()):
+        arrows = [(at[edge.source], at[edge.target]) for edge in edges if edge.mark == "-->"]
+        if self.kind != "cyclic" and not meek.in_no_circle(arrows, len(nodes)):
             raise GraphError(
                 f"the arrows of this {self.kind} run in a circle; remove or turn round one of "
                 "them, or say that the kind is cyclic"
@@ -325,7 +326,7 @@ def edges_of(names: Sequence[str], A: NDArray[np.bool_]) -> tuple[Edge, ...]:
     flags = np.asarray(A, dtype=bool).tolist()
     return tuple(
         Edge(names[i], names[j], "---" if flags[j][i] else "-->")
-        for i, j in np.argwhere(A).tolist()
+        for i, j in zip(*(at.tolist() for at in np.nonzero(A)), strict=True)
         if i <= j or not flags[j][i]
     )
 

@@ -7,7 +7,7 @@ Everything here works on boolean matrices and knows neither names nor data. The 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,6 +103,8 @@ def cpdag(dag: Bools) -> Bools:
 
     Colliders plus Meek's rules are complete for this [Meek 1995, Theorem 3].
     """
+    if not dag.any():
+        return dag.copy()
     kept = collider_arrows(dag)
     return meek(dag | (dag.T & ~kept.T))
 
@@ -144,9 +146,17 @@ def extension(pdag: Bools) -> Bools | None:
 
 def is_acyclic(A: Bools) -> bool:
     """Whether the arrows of A (undirected edges aside) run in no circle."""
-    onward, before = bitsets(A & ~A.T), bitsets(A.T & ~A)
-    left = (1 << len(A)) - 1
-    ends = [x for x in range(len(A)) if not onward[x]]
+    return in_no_circle(np.argwhere(A & ~A.T).tolist(), len(A))
+
+
+def in_no_circle(arrows: Iterable[Sequence[int]], size: int) -> bool:
+    """The same of arrows as pairs of so many nodes."""
+    onward, before = [0] * size, [0] * size
+    for x, y in arrows:
+        onward[x] |= 1 << y
+        before[y] |= 1 << x
+    left = (1 << size) - 1
+    ends = [x for x in range(size) if not onward[x]]
     while ends:  # each is taken away once, when nothing is left that it leads to
         x = ends.pop()
         left ^= 1 << x

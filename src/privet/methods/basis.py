@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,16 @@ from privet.search.constraints import Constraints
 from privet.search.memo import Memo
 from privet.search.pc import Told, skeleton
 from privet.search.potential import potential
-from privet.search.protocols import ClosedForm, Formula, GainRows, Gains, Judge, Locals
+from privet.search.protocols import (
+    ClosedForm,
+    Formula,
+    GainRows,
+    Gains,
+    Judge,
+    Locals,
+    SpelledRows,
+)
+from privet.search.rows import spelled
 from privet.search.skeleton import Separators
 from privet.search.stability import Sure, never
 
@@ -239,7 +249,12 @@ def _voices(
         )
 
 
-def on_scores(judge: Judge, score: Families, only_counts: bool = False) -> Basis:
+def on_scores(
+    judge: Judge,
+    score: Families,
+    copies: Mapping[str, str] | None = None,
+    only_counts: bool = False,
+) -> Basis:
     """Evidence that scores families by itself, and a judge for searches that test. ``only_counts``:
     there are no replicas and no sizes of effects, so that nobody asks which answer was lowest."""
     listener = Listener(only_counts)
@@ -249,49 +264,68 @@ def on_scores(judge: Judge, score: Families, only_counts: bool = False) -> Basis
         gains=gains,
         local=listener.scored(score.local),
         listener=listener,
-        rows=HeardRows(listener, score.rows),
+        rows=HeardRows(listener, score.rows, score.spelled),
         sites=(gains,),
+        copies={} if copies is None else copies,
     )
 
 
 class HeardRows:
     """Gains by the row, which a listener hears of in the end, many at a time."""
 
-    def __init__(self, listener: Listener, rows: GainRows) -> None:
+    def __init__(
+        self, listener: Listener, rows: GainRows, compiled: SpelledRows | None = None
+    ) -> None:
         self._listener, self._answer = listener, rows
-        self._waiting: list[tuple[Indices, Indices, Bools, Floats]] = []
+        self._spelled = spelled(rows) if compiled is None else compiled
+        self._waiting: list[tuple[bytes, bytes, bytes, Any]] = []
         self._cells = 0
 
     def __call__(self, ys: Indices, given: Indices, asked: Bools) -> Floats:
         answers = self._answer(ys, given, asked)
-        self._waiting.append((ys, given, asked, answers))
-        self._cells += answers.size
+        columns, sets = (each.astype(np.int64).tobytes() for each in (ys, given))
+        self._wait(columns, sets, asked.tobytes(), np.ascontiguousarray(answers, dtype=np.float64))
+        return answers
+
+    def spelled(self, ys: bytes, given: bytes, flags: bytes) -> Any:
+        """The same for compiled searches."""
+        answers = self._spelled(ys, given, flags)
+        self._wait(ys, given, flags, answers)
+        return answers
+
+    def _wait(self, ys: bytes, given: bytes, flags: bytes, answers: Any) -> None:
+        if ys:
+            self._waiting.append((ys, given, flags, answers))
+        self._cells += len(flags)
         if self._cells > MOST_WAITING:
             self.settle()
-        return answers
 
     def settle(self) -> None:
         """Both rows of a pair may have answered the same question: it is heard once."""
         if self._waiting:
             every, given, flags, told = zip(*self._waiting, strict=True)
-            ys, asked = np.concatenate(every), np.concatenate(flags)
+            rows = np.frombuffer(b"".join(every), dtype=np.int64)
+            asked = np.frombuffer(b"".join(flags), dtype=bool).reshape(len(rows), -1)
+            beside = _filled(given, every)
             at, xs = np.nonzero(asked)
-            ends = np.minimum(xs, ys[at]), np.maximum(xs, ys[at])
-            beside = _filled(given)
+            ends = np.minimum(xs, rows[at]), np.maximum(xs, rows[at])
             first = _first(*ends, beside, at, asked.shape[1])
-            known = partial(_given, np.concatenate(told)[at, xs][first])
-            questions = np.column_stack((*(end[first] for end in ends), beside[at[first]]))
-            self._listener.by(known)(questions)
+            if self._listener.only_counts:
+                self._listener.count += len(first)
+            else:
+                answers = np.frombuffer(b"".join(told)).reshape(asked.shape)
+                known = partial(_given, answers[at, xs][first])
+                questions = np.column_stack((*(end[first] for end in ends), beside[at[first]]))
+                self._listener.by(known)(questions)
         self._waiting, self._cells = [], 0
 
 
-def _filled(given: Sequence[Indices]) -> Indices:
-    """All under each other, filled up with nobody."""
-    width = max(part.shape[1] for part in given)
-    out, start = np.full((sum(map(len, given)), width), NOBODY, dtype=np.intp), 0
-    for part in given:
-        out[start : start + len(part), : part.shape[1]] = part
-        start += len(part)
+def _filled(given: Sequence[bytes], ys: Sequence[bytes]) -> Indices:
+    """What is given to each of these, all under each other and filled up with nobody."""
+    pairs = [*zip(given, ys, strict=True)]
+    widths = np.repeat([len(part) // len(own) for part, own in pairs], [len(y) // 8 for y in ys])
+    out = np.full((len(widths), widths.max()), NOBODY, dtype=np.int64)
+    out[np.arange(out.shape[1]) < widths[:, None]] = np.frombuffer(b"".join(given), dtype=np.int64)
     return out
 
 

@@ -29,11 +29,11 @@ MOST_FOR_GES = 100
 
 def available() -> tuple[Method, ...]:
     """All methods, in order of their names."""
-    return _methods(_modules())
+    return tuple(_methods(_modules()).values())
 
 
 @lru_cache(maxsize=1)
-def _methods(modules: tuple[ModuleType, ...]) -> tuple[Method, ...]:
+def _methods(modules: tuple[ModuleType, ...]) -> dict[str, Method]:
     found = [method for module in modules for method in getattr(module, "METHODS", ())]
     found += [
         product(source, search)
@@ -41,7 +41,7 @@ def _methods(modules: tuple[ModuleType, ...]) -> tuple[Method, ...]:
         for search in searches()
         if search.needs in source.gives
     ]
-    return tuple(sorted(found, key=lambda method: method.name))
+    return {method.name: method for method in sorted(found, key=lambda method: method.name)}
 
 
 def sources() -> list[Source]:
@@ -102,7 +102,7 @@ def _search(
 
 
 def get(name: str) -> Method:
-    methods = {method.name: method for method in available()}
+    methods = _methods(_modules())
     if name not in methods:
         raise MethodError(
             f"there is no method {name!r}{did_you_mean(name, methods)}; "

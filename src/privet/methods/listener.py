@@ -27,7 +27,7 @@ class Listener:
     """
 
     def __init__(self, only_counts: bool = False) -> None:
-        self.count, self._only_counts = 0, only_counts
+        self.count, self.only_counts = 0, only_counts
         self.notes: tuple[str, ...] = ()
         self.joined: Bools | None = None
         self.separators: Separators = {}
@@ -41,7 +41,7 @@ class Listener:
             answers = answer(questions)
             if len(questions):
                 self.count += len(questions)
-                if not self._only_counts:
+                if not self.only_counts:
                     self._remember(questions, answers)
             return answers
 

@@ -66,7 +66,7 @@ class Search:
     on all of them. ``bounded`` says that --max-parents bounds its families, ``untested`` that it
     asks for no tests where scores are exact, ``wide`` that its tests have more columns given where
     tables are exact, ``refines`` that its graph is held against the evidence in the end, where that
-    answers questions of any width."""
+    answers questions of any width, ``draws`` that it may draw at random."""
 
     name: str
     summary: str
@@ -82,6 +82,7 @@ class Search:
     untested: bool = False
     wide: bool = False
     refines: bool = False
+    draws: bool = True
     check: Callable[[Schema, Settings], None] = _nothing
     notes: tuple[str, ...] = ()
 
@@ -107,7 +108,8 @@ def run(search: Search, basis: Basis, schema: Schema, settings: Settings) -> Fin
     settings = replace(settings, max_order=_order(search, basis, settings))
     sure = search.probable and not basis.noisy
     count = 0 if sure or basis.replicas is None else _most(search, settings)
-    first, *others = np.random.default_rng(settings.seed).spawn(count + 1)
+    rng = np.random.default_rng(settings.seed)
+    first, *others = rng.spawn(count + 1) if search.draws or count else [rng]
     settings.on_step("searching", 0.5)
     known, schema, basis = schema.knowledge, *without_copies(schema, basis)
     graph = search.find(basis, schema, settings, first)

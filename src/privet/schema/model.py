@@ -232,7 +232,7 @@ class Schema:
         """Whether every column is a number throughout; a level for missing cells is not one."""
         return all(c.kind == "numeric" and c.missing != "level" for c in self.columns)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the columns.
 

@@ -120,10 +120,15 @@ static int serves(const Held *h, const char *asked, int64_t x) {
     return 1;
 }
 
+static PyObject *key_of(const Held *h, whole size) {
+    PyObject *key = PyTuple_New(size);
+    for (whole i = 0; key && i < size; i++) PyTuple_SetItem(key, i, PyLong_FromLongLong(h->base[i]));
+    return key;
+}
+
 /* All fans beside the columns in ``base``; NULL if there is none. */
 static PyObject *listed(const Held *h, whole size) {
-    PyObject *key = PyTuple_New(size), *found;
-    for (whole i = 0; key && i < size; i++) PyTuple_SetItem(key, i, PyLong_FromLongLong(h->base[i]));
+    PyObject *key = key_of(h, size), *found;
     found = key ? PyDict_GetItem(h->fans, key) : NULL;
     Py_XDECREF(key);
     return found;
@@ -185,14 +190,24 @@ static int hold(Held *h, const Py_buffer *levels, const Py_buffer *logs) {
     return h->base != NULL;
 }
 
-/* Notes which rows have no fan; 0 if something does not fit. */
-static int note(PyObject *missing, whole row, int state) {
-    PyObject *number;
-    if (state != MISSING) return state == FOUND;
-    if (!(number = PyLong_FromSsize_t(row))) return 0;
-    const int kept = !PyList_Append(missing, number);
-    Py_DECREF(number);
+/* Notes what has no fan; 0 if something does not fit. */
+static int note(PyObject *missing, PyObject *what) {
+    const int kept = what && !PyList_Append(missing, what);
+    Py_XDECREF(what);
     return kept;
+}
+
+/* A row without a fan: its place, its base, and the columns that are asked for as bits. */
+static PyObject *lacking(const Held *h, whole row, whole width, const char *asked) {
+    const whole bytes = (h->columns + 7) / 8;
+    unsigned char *bits = PyMem_Calloc((size_t)bytes, 1);
+    if (!bits) return PyErr_NoMemory();
+    for (whole c = 0; c < h->columns; c++) bits[c / 8] |= (unsigned char)(!!asked[c] << c % 8);
+    PyObject *base = key_of(h, width + 1);
+    PyObject *set = PyObject_CallMethod((PyObject *)&PyLong_Type, "from_bytes", "y#s", bits, bytes,
+                                        "little");
+    PyMem_Free(bits);
+    return Py_BuildValue("nNN", row, base, set);
 }
 
 static PyObject *told(PyObject *missing, int fits) {
@@ -202,7 +217,7 @@ static PyObject *told(PyObject *missing, int fits) {
 }
 
 /* rows(fans, levels, logs, each, ys, given, asked, out): of each y, beside what is given, by the
-   columns that are asked for. The rows that no fan serves. */
+   columns that are asked for. The rows that no fan serves, each with its base and these columns. */
 static PyObject *rows(PyObject *self, PyObject *args) {
     Py_buffer levels, logs, ys, given, asked, out;
     PyObject *missing = PyList_New(0);
@@ -213,10 +228,12 @@ static PyObject *rows(PyObject *self, PyObject *args) {
     const whole count = ys.len / 8, width = count ? given.len / 8 / count : 0;
     int fits = missing && hold(&h, &levels, &logs) && given.len == 8 * count * width &&
         asked.len == count * h.columns && out.len == 8 * count * h.columns;
-    for (whole i = 0; fits && i < count; i++)
-        fits = note(missing, i,
-                    by_row(&h, ((int64_t *)ys.buf)[i], (int64_t *)given.buf + i * width, width,
-                           (char *)asked.buf + i * h.columns, (double *)out.buf + i * h.columns));
+    for (whole i = 0; fits && i < count; i++) {
+        const char *own = (char *)asked.buf + i * h.columns;
+        const int state = by_row(&h, ((int64_t *)ys.buf)[i], (int64_t *)given.buf + i * width, width,
+                                 own, (double *)out.buf + i * h.columns);
+        fits = state == FOUND || (state == MISSING && note(missing, lacking(&h, i, width, own)));
+    }
     PyMem_Free(h.base);
     PyBuffer_Release(&levels), PyBuffer_Release(&logs), PyBuffer_Release(&ys);
     PyBuffer_Release(&given), PyBuffer_Release(&asked), PyBuffer_Release(&out);
@@ -235,9 +252,10 @@ static PyObject *questions(PyObject *self, PyObject *args) {
         return told(missing, 0);
     const whole count = out.len / 8;
     int fits = missing && hold(&h, &levels, &logs) && width > 2 && asked.len == 8 * count * width;
-    for (whole i = 0; fits && i < count; i++)
-        fits = note(missing, i, one_by_one(&h, (int64_t *)asked.buf + i * width, width,
-                                           (double *)out.buf + i));
+    for (whole i = 0; fits && i < count; i++) {
+        const int state = one_by_one(&h, (int64_t *)asked.buf + i * width, width, (double *)out.buf + i);
+        fits = state == FOUND || (state == MISSING && note(missing, PyLong_FromSsize_t(i)));
+    }
     PyMem_Free(h.base);
     PyBuffer_Release(&levels), PyBuffer_Release(&logs);
     PyBuffer_Release(&asked), PyBuffer_Release(&out);

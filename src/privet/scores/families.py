@@ -11,10 +11,12 @@ out once, whichever of its members is asked for as the child.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
+from privet.search.rows import spelled
 
 
 class Families:
@@ -49,6 +51,10 @@ class Families:
         out = np.zeros(asked.shape)
         out[at, xs] = self.gains(np.column_stack((xs, ys[at], given[at])))
         return out
+
+    def spelled(self, ys: bytes, given: bytes, flags: bytes) -> Any:
+        """The same for compiled searches."""
+        return spelled(self.rows)(ys, given, flags)
 
     def worth(self, sets: Indices) -> Floats:
         """F of each set (a row, in any order)."""

@@ -29,7 +29,6 @@ from scipy.special import gammaln, xlogy
 
 from privet.arrays import Bools, Floats, Indices, Integers
 from privet.evidence.exact_tables import ExactTables
-from privet.graph.bits import bitsets
 from privet.scores import compiled
 from privet.scores.families import Families
 
@@ -254,31 +253,57 @@ class Likelihood(Counted):
     def _held(self) -> tuple[Any, ...] | None:
         """What is known, for compiled scores; None if there are none, or sums are not exact, so
         that their order matters."""
-        rows = self._tables.rows
-        if self._at_hand is None and compiled.gains and rows is not None and rows <= MOST_EXACT:
-            each = float(self._constant(rows, 1.0)) - float(self._constant(rows, 2.0))
-            levels = self._levels.astype(np.int64)
-            self._at_hand = self._tables.held, levels, self._logs.up_to(rows), each
+        if self._at_hand is None and (numbers := self._numbers(self._tables.rows)) is not None:
+            self._at_hand = self._tables.held, *numbers
         return self._at_hand
 
+    def _numbers(self, rows: int | None) -> tuple[Any, ...] | None:
+        """What compiled scores of so many rows go by."""
+        if not compiled.gains or rows is None or rows > MOST_EXACT:
+            return None
+        each = float(self._constant(rows, 1.0)) - float(self._constant(rows, 2.0))
+        return self._levels.astype(np.int64), self._logs.up_to(rows), each
+
+    @cached_property
+    def _of_pairs(self) -> Floats | None:
+        pairs = self._tables.pairs
+        numbers = None if pairs is None else self._numbers(pairs.rows)
+        if pairs is None or numbers is None:
+            return super()._of_pairs
+        ys = np.arange(len(self._levels), dtype=np.int64)
+        asked = np.tri(len(ys), k=-1, dtype=bool).T
+        out = np.zeros(asked.shape)
+        compiled.gains.rows(pairs.fans, *numbers, ys, ys[:0], np.ascontiguousarray(asked), out)
+        return out + out.T
+
     def rows(self, ys: Indices, given: Indices, asked: Bools) -> Floats:
-        if given.shape[1] and self._tables.rows is None:
-            self._foresee()
-        held = self._held() if given.shape[1] else None
+        held = self._ready() if given.shape[1] else None
         if held is None:
             return super().rows(ys, given, asked)
         out = np.zeros(asked.shape)
         sets = np.ascontiguousarray(ys, np.int64), np.ascontiguousarray(given, np.int64)
-        call = *held, *sets, np.ascontiguousarray(asked), out
-        missing = compiled.gains.rows(*call)
+        missing = self._fill(*held, *sets, np.ascontiguousarray(asked), out)
         if missing:
-            rows = [*zip(ys.tolist(), given.tolist(), bitsets(asked), strict=True)]
-            lacking = [rows[row] for row in missing]
-            if self._count([(tuple(sorted((y, *others))), xs) for y, others, xs in lacking]):
-                compiled.gains.rows(*call)
-            else:
-                out[missing] = super().rows(ys[missing], given[missing], asked[missing])
+            out[missing] = super().rows(ys[missing], given[missing], asked[missing])
         return out
+
+    def spelled(self, ys: bytes, given: bytes, flags: bytes) -> Any:
+        held, out = self._ready() if given else None, bytearray(8 * len(flags))
+        if held is None or self._fill(*held, ys, given, flags, out):
+            return super().spelled(ys, given, flags)
+        return out
+
+    def _ready(self) -> tuple[Any, ...] | None:
+        if self._tables.rows is None:
+            self._foresee()
+        return self._held()
+
+    def _fill(self, *call: Any) -> list[int]:
+        """Has rows worked out, for which fans are counted; those of which fans are too large."""
+        missing = compiled.gains.rows(*call)
+        if missing and self._count([(base, xs) for _, base, xs in missing]):
+            missing = compiled.gains.rows(*call)
+        return [row for row, _, _ in missing]
 
     def gains(self, questions: Indices) -> Floats:
         """From fans of either end, compiled or not: so both ask for the same tables."""

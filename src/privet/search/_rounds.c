@@ -115,18 +115,29 @@ static void put_in_order(Rounds *r) {
     }
 }
 
-/* Keeps the answers for some rows, of all columns; 0 if they are none. */
+/* How many numbers answer for some rows: of all columns, or of those that are asked for. */
+static int answers_to(const Rounds *r, const Wanted *some, int count) {
+    int asked = 0;
+    for (int i = 0; r->now && i < count; i++)
+        asked += members(&r->s, set_of(&r->s, &r->banks[1][some[i].y], some[i].row, ASKED));
+    return r->now ? asked : count * r->s.size;
+}
+
+/* Keeps the answers for some rows; 0 if they are none. */
 static int keep(Rounds *r, const Wanted *some, int count, PyObject *answers) {
     Search *s = &r->s;
     Py_buffer view;
     if (PyObject_GetBuffer(answers, &view, PyBUF_C_CONTIGUOUS)) return 0;
-    const int fit = view.len == (Py_ssize_t)(count * s->size * sizeof(double));
+    const int fit = view.len == (Py_ssize_t)(answers_to(r, some, count) * sizeof(double));
+    const double *own = view.buf;
     for (int i = 0; fit && i < count; i++) {
         Bank *b = &r->banks[r->now][some[i].y];
         const double *found = (const double *)view.buf + (size_t)i * s->size;
         Word *asked = set_of(s, b, some[i].row, ASKED), *known = set_of(s, b, some[i].row, TOLD);
-        EACH(x, asked)
-            b->gains[(size_t)some[i].row * s->size + x] = found[x] < HOPELESS ? HOPELESS : found[x];
+        EACH(x, asked) {
+            const double gain = r->now ? *own++ : found[x];
+            b->gains[(size_t)some[i].row * s->size + x] = gain < HOPELESS ? HOPELESS : gain;
+        }
         WORDS known[w] |= asked[w], asked[w] = 0;
     }
     PyBuffer_Release(&view);
@@ -135,24 +146,48 @@ static int keep(Rounds *r, const Wanted *some, int count, PyObject *answers) {
 }
 
 /* Asks for rows with the same number of columns given: ys, what is given, and flags of the x. */
-static int ask(Rounds *r, const Wanted *some, int count) {
+static PyObject *ask_rows(Rounds *r, const Wanted *some, int count) {
     Search *s = &r->s;
     const int width = some[0].width;
     PyObject *ys = PyBytes_FromStringAndSize(NULL, count * sizeof(int64_t));
     PyObject *given = PyBytes_FromStringAndSize(NULL, count * width * sizeof(int64_t));
     PyObject *flags = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)count * s->size);
     PyObject *answers = NULL;
-    int done = ys && given && flags;
-    for (int i = 0; done && i < count; i++) {
-        const Bank *b = &r->banks[r->now][some[i].y];
+    const int there = ys && given && flags;
+    for (int i = 0; there && i < count; i++) {
+        const Bank *b = &r->banks[0][some[i].y];
         int64_t *to = (int64_t *)PyBytes_AsString(given) + (size_t)i * width;
         ((int64_t *)PyBytes_AsString(ys))[i] = some[i].y;
         EACH(v, set_of(s, b, some[i].row, BESIDE)) *to++ = v;
         spell(s, set_of(s, b, some[i].row, ASKED), 1, PyBytes_AsString(flags) + (size_t)i * s->size);
     }
-    if (done) answers = PyObject_CallFunctionObjArgs(r->ask[r->now], ys, given, flags, NULL);
-    done = answers && keep(r, some, count, answers);
-    Py_XDECREF(ys), Py_XDECREF(given), Py_XDECREF(flags), Py_XDECREF(answers);
+    if (there) answers = PyObject_CallFunctionObjArgs(r->ask[0], ys, given, flags, NULL);
+    Py_XDECREF(ys), Py_XDECREF(given), Py_XDECREF(flags);
+    return answers;
+}
+
+/* Asks for gains, question by question: the two columns, and as many given beside each. */
+static PyObject *ask_gains(Rounds *r, const Wanted *some, int count) {
+    Search *s = &r->s;
+    const Py_ssize_t width = some[0].width + 2, asked = answers_to(r, some, count);
+    PyObject *all = PyBytes_FromStringAndSize(NULL, asked * width * (Py_ssize_t)sizeof(int64_t));
+    int64_t *to = all ? (int64_t *)PyBytes_AsString(all) : NULL;
+    for (int i = 0; to && i < count; i++) {
+        const Bank *b = &r->banks[1][some[i].y];
+        EACH(x, set_of(s, b, some[i].row, ASKED)) {
+            *to++ = some[i].y, *to++ = x;
+            EACH(v, set_of(s, b, some[i].row, BESIDE)) *to++ = v;
+        }
+    }
+    PyObject *answers = all ? PyObject_CallFunction(r->ask[1], "On", all, width) : NULL;
+    Py_XDECREF(all);
+    return answers;
+}
+
+static int ask(Rounds *r, const Wanted *some, int count) {
+    PyObject *answers = (r->now ? ask_gains : ask_rows)(r, some, count);
+    const int done = answers && keep(r, some, count, answers);
+    Py_XDECREF(answers);
     return done;
 }
 

@@ -19,6 +19,7 @@ from privet.arrays import Bools, Floats, Indices, Integers
 from privet.graph.bits import bitsets, flags_of
 from privet.search.options import Weights
 from privet.search.protocols import ClosedForm, Formula
+from privet.search.rows import spelled
 from privet.search.skeleton import Separators, Skeleton
 from privet.search.states import State
 
@@ -95,36 +96,20 @@ def in_rounds(state: State, weights: Weights, limits: list[int] | None) -> State
     Python: knowledge has a say, gains come one by one, or a column has very many cliques of
     neighbours."""
     known, size = weights.rows, len(state.lines)
-    ask = known.ask
-    if rounds is None or ask is None or not weights.bounds.free:
+    if rounds is None or known.ask is None or not weights.bounds.free:
         return None
+    rows = getattr(known.ask, "spelled", None) or spelled(known.ask)
 
-    def rows(ys: bytes, given: bytes, flags: bytes) -> Floats:
-        """What these y gain beside what is given by each of the columns with a flag."""
-        asked = _asked(ys, given, flags, size)
-        return np.ascontiguousarray(ask(*asked), dtype=np.float64)
+    def gains(questions: bytes, width: int) -> Floats:
+        return known.memory.answers(np.frombuffer(questions, dtype=np.int64).reshape(-1, width))
 
-    def gains(ys: bytes, given: bytes, flags: bytes) -> Floats:
-        """The same, as questions that are remembered."""
-        first, sets, asked = _asked(ys, given, flags, size)
-        out, (at, xs) = np.zeros(asked.shape), np.nonzero(asked)
-        out[at, xs] = known.memory.answers(np.column_stack((first[at], xs, sets[at])))
-        return out
-
+    known.memory.settle()
     more = [] if limits is None else [limits]
     flags = _spelled(state, weights.bounds.possible, bitsets(known.told), *more)
     arrays = flags, np.ascontiguousarray(known.pairs)
     if not rounds.rounds(size, *arrays, rows, gains, limits is not None, weights.max_parents):
         return None
     return _state(flags)
-
-
-def _asked(ys: bytes, given: bytes, flags: bytes, size: int) -> tuple[Indices, Indices, Bools]:
-    rows, sets = (
-        np.frombuffer(each, dtype=np.int64).astype(np.intp, copy=False) for each in (ys, given)
-    )
-    wanted = np.frombuffer(flags, dtype=bool).reshape(-1, size)
-    return rows, sets.reshape(len(rows), -1), wanted
 
 
 def refined(

@@ -24,10 +24,12 @@ class Constraints:
     @staticmethod
     def of(names: Sequence[str], knowledge: Knowledge) -> Constraints:
         at = {name: i for i, name in enumerate(names)}
-        tier = np.full(len(names), np.nan)
-        for level, members in enumerate(knowledge.tiers):
-            tier[[at[name] for name in members if name in at]] = level
-        allowed = ~(tier[:, None] > tier) & ~np.eye(len(names), dtype=bool)
+        allowed = ~np.eye(len(names), dtype=bool)
+        if knowledge.tiers:
+            tier = np.full(len(names), np.nan)
+            for level, members in enumerate(knowledge.tiers):
+                tier[[at[name] for name in members if name in at]] = level
+            allowed &= ~(tier[:, None] > tier)
         must = np.zeros_like(allowed)
         for arrows, matrix, value in (
             (knowledge.forbidden, allowed, False),

@@ -72,15 +72,14 @@ def ges(
     among = constraints.possible if candidates is None else candidates
     known = Rows(Remembered(gains), rows, among)
     most = size if max_parents is None else max_parents
-    limits = bitsets(among)
-    operators = Insert(None if candidates is None else limits), Delete(), Turn()
+    operators = Insert(None if candidates is None else bitsets(candidates)), Delete(), Turn()
     climb = partial(_eagerly, formula) if eager else _in_rounds
     state = climb(State.of(cpdag(first)), Weights(Bounds.of(constraints), known, most), operators)
     found = closed(state.matrix, constraints)
     assert found is not None, "every state has a DAG that honours knowledge"
     if (unbound := _unbound(constraints, detours)) is not None:
         weights = Weights(Bounds.of(unbound), known, most)
-        detour = climb(state, weights, (Insert(limits), Delete(), Turn()))
+        detour = climb(state, weights, (Insert(bitsets(among)), Delete(), Turn()))
         better = closed(detour.matrix, constraints)
         return found if better is None else better
     return found

@@ -36,17 +36,26 @@ class Remembered:
     def __init__(self, gains: Gains) -> None:
         self._gains = gains
         self._known: dict[Question, float] = {}
+        self._told: list[tuple[Indices, Floats]] = []
 
     def answers(self, questions: Indices) -> Floats:
-        """Of rows (x, y, *S) of one width, x < y."""
-        keys = [(x, y, sum([1 << v for v in given])) for x, y, *given in questions.tolist()]
-        fresh = [at for at, key in enumerate(keys) if key not in self._known]
-        if fresh:
-            found = np.maximum(self._gains(questions[fresh]), HOPELESS).tolist()
-            self._known.update(zip([keys[at] for at in fresh], found, strict=True))
-        return np.array([self._known[key] for key in keys])
+        """Of rows (x, y, *S) of one width, x < y, to somebody who asks for none twice."""
+        if self._known:
+            keys = _keys(questions)
+            self.learn(keys)
+            return np.array([self.gain(*key) for key in keys])
+        found = np.maximum(self._gains(questions), HOPELESS)
+        self._told.append((questions, found))
+        return found
+
+    def settle(self) -> None:
+        """What was told so far is known to others too; mostly nobody else asks."""
+        for questions, found in self._told:
+            self._known.update(zip(_keys(questions), found.tolist(), strict=True))
+        self._told = []
 
     def learn(self, questions: Iterable[Question]) -> None:
+        self.settle()
         by_width: dict[int, dict[Question, None]] = {}
         for x, y, given in questions:
             question = (x, y, given) if x < y else (y, x, given)
@@ -69,6 +78,10 @@ class Remembered:
             gain = self.gain(x, y, 0)
             out[x, y] = out[y, x] = gain if np.isfinite(gain) else 0.0
         return out
+
+
+def _keys(questions: Indices) -> list[Question]:
+    return [(x, y, sum([1 << v for v in given])) for x, y, *given in questions.tolist()]
 
 
 def closed(A: Bools, constraints: Constraints) -> Bools | None:

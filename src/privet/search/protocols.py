@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,6 +21,8 @@ Gains = Callable[[Indices], Floats]
 # The same by the row: for each y, each set S (a row) and flags of the x that are asked for, the
 # gains of all x; what was not asked for may be anything.
 GainRows = Callable[[Indices, Indices, Bools], Floats]
+# That between compiled files: numbers of 64 bits, and a byte for each flag.
+SpelledRows = Callable[[bytes, bytes, bytes], Any]
 # For a child and rows of parent sets: their scores, higher is better; -inf: not to be had.
 Locals = Callable[[int, Indices], Floats]
 

@@ -15,7 +15,7 @@ import numpy as np
 from privet.arrays import Bools, Floats, Indices
 from privet.graph.bits import bitsets, flags_of, members
 from privet.search.hill_climb import HOPELESS, Remembered
-from privet.search.protocols import GainRows, Gains
+from privet.search.protocols import GainRows, Gains, SpelledRows
 from privet.search.states import State
 
 # y, P and the x that are asked for, sets in bits.
@@ -36,6 +36,18 @@ def believed(rows: GainRows, margins: Gains) -> GainRows:
             doubtful = margins(np.column_stack((xs, ys[at], given[at]))) <= 0
             answers[at[doubtful], xs[doubtful]] = HOPELESS
         return answers
+
+    return answer
+
+
+def spelled(rows: GainRows) -> SpelledRows:
+    """The same gains for who is compiled."""
+
+    def answer(ys: bytes, given: bytes, flags: bytes) -> Floats:
+        first = np.frombuffer(ys, dtype=np.int64)
+        sets = np.frombuffer(given, dtype=np.int64).reshape(len(first), -1)
+        asked = np.frombuffer(flags, dtype=bool).reshape(len(first), -1)
+        return np.ascontiguousarray(rows(first, sets, asked), dtype=np.float64)
 
     return answer
 

@@ -8,7 +8,7 @@ column other parents within the class only its chain component is put in another
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from privet.arrays import Bools
 from privet.graph.bits import bitsets, flags_of, members
@@ -29,7 +29,9 @@ class State:
 
     @staticmethod
     def of(A: Bools) -> State:
-        dag = extension(A) if A.any() else A
+        if not A.any():
+            return State(*([0] * len(A) for _ in fields(State)))
+        dag = extension(A)
         assert dag is not None, "a CPDAG has a DAG"
         parts = (dag.T, A.T & ~A, A & A.T, A | A.T, A)
         return State(*map(bitsets, parts))

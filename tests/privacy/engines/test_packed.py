@@ -200,7 +200,8 @@ def test_maps_that_do_not_fit_a_table_are_refused() -> None:
         asked = ((tuple(base), tuple(others)),)
         return compiled.counts.fans(maps, margins, bounds, served, asked, 1 << 16)[0]
 
-    assert np.frombuffer(fan("a", "b"), dtype=np.int64).tolist() == [1, 1, 0, 1]
+    cells, counts = fan("a", "b")
+    assert (cells, np.frombuffer(counts, dtype=np.int64).tolist()) == (2, [1, 1, 0, 1])
     for wrong in (("a", "c"), ("c", "a"), ("a" * 40, "b")):
         assert fan(*wrong) is None
     for outside in (bounds + 3, bounds - 3, bounds + np.array([1, 0]), bounds[:1], bounds[:0]):

@@ -88,5 +88,6 @@ GES = Search(
     graph="cpdag",
     needs="gains",
     untested=True,
+    draws=False,
 )
 SEARCHES = (GES,)

@@ -157,14 +157,14 @@ def on_counts(
         same = copies_of(schema, () if pairs is None else guessed(schema.names, pairs))
     score: Families = bdeu(counted) if settings.score == "bdeu" else bic(counted, settings.penalty)
     if evidence is None:
-        return replace(on_scores(Untested(), score, only_counts=True), copies=same)
+        return on_scores(Untested(), score, same, only_counts=True)
     alpha = settings.level(len(schema.columns))
     few = TableJudge(evidence, alpha, None if look is None else look.pooled)
     told = settings.max_order is not None
     wide = ExactTableJudge(evidence, counted, few, all_known=told)
     judge = wide if counts_needed(settings, search) else few
     if search.scored:
-        return replace(on_scores(judge, score, only_counts=True), copies=same)
+        return on_scores(judge, score, same, only_counts=True)
 
     def stack(count: int, rng: np.random.Generator) -> ExactTableJudge:
         copies = table_replicas(evidence, count, rng)

@@ -68,13 +68,13 @@ def as_array(column: Any) -> NDArray[Any] | Coded:
 
 def _arrow_texts(chunks: Sequence[Any]) -> Coded:
     """The texts of an Arrow column, each different one of a chunk looked at once."""
+    parts = [each if hasattr(each, "dictionary") else each.dictionary_encode() for each in chunks]
+    if len(parts) == 1 and not (at := parts[0].indices).null_count:
+        return Coded(as_texts(_cells(parts[0].dictionary)), at.to_numpy(zero_copy_only=False))
     texts: list[Any] = [None]
     places = [np.empty(0, dtype=np.int64)]
-    for chunk in chunks:
-        coded = chunk if hasattr(chunk, "dictionary") else chunk.dictionary_encode()
+    for coded in parts:
         at = coded.indices
-        if len(chunks) == 1 and not at.null_count:
-            return Coded(as_texts(_cells(coded.dictionary)), at.to_numpy(zero_copy_only=False))
         if at.null_count:
             at = at.cast("int64").fill_null(-len(texts))
         places.append(at.to_numpy(zero_copy_only=False).astype(np.int64) + len(texts))

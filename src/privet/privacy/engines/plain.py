@@ -20,6 +20,7 @@ from privet.schema.column import Column
 
 Cells = Coded | NDArray[Any]
 Arrays = dict[str, NDArray[Any]]
+Gone = NDArray[np.bool_] | None  # which cells are missing; None: none is
 
 
 def is_plain(columns: Sequence[Column], cells: Sequence[Cells]) -> bool:
@@ -49,18 +50,19 @@ def there(columns: Sequence[Column], cells: Sequence[Cells]) -> NDArray[np.bool_
     """The rows that no missing policy drops."""
     pairs = zip(columns, cells, strict=True)
     gone = [_code(column, each)[1] for column, each in pairs if column.missing == "drop"]
-    return ~np.any(gone, axis=0) if gone else np.ones(_length(cells), dtype=bool)
+    some = [each for each in gone if each is not None]
+    return ~np.any(some, axis=0) if some else np.ones(_length(cells), dtype=bool)
 
 
 def _length(cells: Sequence[Cells]) -> int:
     return len(cells[0].places if isinstance(cells[0], Coded) else cells[0])
 
 
-def _kept(
-    columns: Sequence[Column], read: Sequence[tuple[NDArray[Any], NDArray[np.bool_]]]
-) -> Arrays:
-    pairs = zip(columns, read, strict=True)
-    missing = [gone for column, (_, gone) in pairs if column.missing == "drop" and gone.any()]
+def _kept(columns: Sequence[Column], read: Sequence[tuple[NDArray[Any], Gone]]) -> Arrays:
+    gone = [
+        each for column, (_, each) in zip(columns, read, strict=True) if column.missing == "drop"
+    ]
+    missing = [each for each in gone if each is not None and each.any()]
     values = {column.name: each for column, (each, _) in zip(columns, read, strict=True)}
     if not missing:
         return values
@@ -68,7 +70,7 @@ def _kept(
     return {name: each[there] for name, each in values.items()}
 
 
-def _code(column: Column, cells: Cells) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _code(column: Column, cells: Cells) -> tuple[NDArray[Any], Gone]:
     """Codes, and which cells are missing."""
     wide = np.uint8 if column.cardinality <= 256 else np.uint16
     if column.bounds is None:
@@ -77,7 +79,7 @@ def _code(column: Column, cells: Cells) -> tuple[NDArray[Any], NDArray[np.bool_]
         found = [_match(text, known) for text in cells.texts.tolist()]
         places = _within(cells.places, len(found))
         if found == [*range(len(found))]:  # the texts are the levels
-            return places.astype(wide), np.zeros(len(places), dtype=bool)
+            return places.astype(wide), None
         gone, absent = np.array([code is None for code in found]), missing_code(column)
         code = np.array([absent if code is None else code for code in found], dtype=wide)
         return code.take(places), gone.take(places)
@@ -106,7 +108,7 @@ def _match(text: str | None, known: dict[str, int]) -> int | None:
     return None if text is None else known.get(text, known.get(text.strip()))
 
 
-def _fill(line: NDArray[np.float64], column: Column, cells: Cells) -> NDArray[np.bool_]:
+def _fill(line: NDArray[np.float64], column: Column, cells: Cells) -> Gone:
     """Puts numbers into a line, and tells which are missing."""
     if column.bounds is None:
         line[:], gone = _code(column, cells)

@@ -8,13 +8,16 @@ exact integer function of the counts, so the rounding costs nothing: the design 
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 
 from privet.arrays import Floats, Integers
 
 GRID = 1 << 10
+TOGETHER = 40  # levels of columns whose contrasts stand in one matrix
 
 
 @cache
@@ -24,6 +27,23 @@ def contrasts(k: int, ordered: bool) -> Integers:
     rounded = np.rint(GRID * basis).astype(np.int64)
     rounded.setflags(write=False)
     return rounded
+
+
+@lru_cache(maxsize=8)
+def side_by_side(columns: tuple[tuple[int, bool], ...]) -> list[tuple[Floats, slice]]:
+    """Those of all columns, of several in one matrix, block by block, and where its levels are:
+    few matrices, and few empty products. They are exact in floating point, and so are their
+    products with counts of fewer than 2^33 rows."""
+    out, start = list[tuple[Floats, slice]](), 0
+    ends = np.cumsum([k for k, _ in columns]) // TOGETHER
+    for _, some in groupby(zip(ends.tolist(), columns, strict=True), key=itemgetter(0)):
+        own = [contrasts(*column) for _, column in some]
+        shapes = np.cumsum([part.shape for part in own], axis=0).tolist()
+        whole = np.zeros(shapes[-1])
+        for part, (down, across) in zip(own, shapes, strict=True):
+            whole[down - part.shape[0] : down, across - part.shape[1] : across] = part
+        out.append((whole, slice(start, start := start + whole.shape[1])))
+    return out
 
 
 @cache

@@ -39,13 +39,12 @@ class Fans(Histograms):
                 schema.column(next(iter(named - levels.keys())))  # which refuses it
             if len(named) < len(base) + len(others):
                 raise SchemaError(f"the fan of {base} names a column twice; name each once")
-            beside = [levels[name] for name in others]
-            cells = prod([levels[name] for name in base])
-            if cells * max(beside) > MOST_CELLS:
+            cells = prod(map(levels.__getitem__, base))
+            beside = [*map(levels.__getitem__, others)]
+            if (most := cells * max(beside)) > MOST_CELLS:
                 raise SchemaError(
-                    f"the tables of {', '.join(base)} with another column have up to "
-                    f"{cells * max(beside)} cells; at most {MOST_CELLS} are counted; ask for fewer "
-                    "columns, or merge levels"
+                    f"the tables of {', '.join(base)} with another column have up to {most} cells; "
+                    f"at most {MOST_CELLS} are counted; ask for fewer columns, or merge levels"
                 )
             together += cells * sum(beside)
         if together > MOST_CELLS_TOGETHER:
@@ -65,4 +64,4 @@ class Fans(Histograms):
         return sum(len(others) for _, others in self.sets)
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
-        return np.concatenate([fan.reshape(-1) for fan in rows.fans(self.sets)])
+        return np.concatenate(rows.fans(self.sets), axis=None)
