@@ -160,7 +160,7 @@ def test_a_call_is_short_however_large_its_tests(
     """A run cannot be interrupted in the midst of one."""
     asked: list[Indices] = []
 
-    def spy(evidence: TableEvidence, questions: Indices, _strata: bool, _gauged: bool) -> Floats:
+    def spy(evidence: TableEvidence, questions: Indices, _strata: bool, _kind: int) -> Floats:
         asked.append(questions)
         return np.zeros((2, *evidence.replicas, len(questions)))
 
@@ -181,7 +181,7 @@ def test_arrays_that_do_not_fit_each_other_are_refused(monkeypatch: pytest.Monke
         factors = staticmethod(lambda *args: calls.append(args))
 
     monkeypatch.setattr(compiled, "tests", Spy)
-    compiled._called(feigning(noisy(20.0)), QUESTIONS[1], strata=False, gauged=False)
+    compiled._called(feigning(noisy(20.0)), QUESTIONS[1], strata=False, kind=compiled.FACTORS)
     ((arrays, *rest),) = calls
     real.factors(arrays, *rest)
     wrong = {at: each[:-1] for at, each in enumerate(arrays)}
@@ -196,18 +196,21 @@ def test_arrays_that_do_not_fit_each_other_are_refused(monkeypatch: pytest.Monke
 
 @needed
 @pytest.mark.parametrize("questions", QUESTIONS, ids=["pairs", "one given", "two given"])
-def test_statistics_without_noise_are_those_of_arrays(
-    questions: Indices, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("sizes", [False, True])
+@pytest.mark.parametrize("name", EVIDENCE)
+def test_statistics_and_traces_are_those_of_arrays(
+    name: str, sizes: bool, questions: Indices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of tables with rare levels and of replicas; with noise they would be others."""
-    for evidence in (noisy(0.0, copies=1), noisy(0.0)):
-        assert evidence.exact
-        usual = chi2.gauges(evidence, questions)
-        with monkeypatch.context() as without:
-            without.setattr(compiled, "tests", None)
-            arrays = chi2.gauges(evidence, questions)
-        np.testing.assert_allclose(usual, arrays, rtol=1e-9, atol=1e-9)
-        assert np.allclose(usual[1], in_terms(evidence, questions), rtol=1e-9)
+    """Of tables with rare levels and of replicas, with noise and without."""
+    evidence = EVIDENCE[name]
+    usual = chi2.gauges(evidence, questions, sizes=sizes)
+    with monkeypatch.context() as without:
+        without.setattr(compiled, "tests", None)
+        arrays = chi2.gauges(evidence, questions, sizes=sizes)
+    assert np.array_equal(usual[0], arrays[0])
+    np.testing.assert_allclose(usual[1:], arrays[1:], rtol=1e-9, atol=1e-9)
+    if not sizes:
+        np.testing.assert_allclose(usual[1], in_terms(evidence, questions), rtol=1e-9, atol=1e-9)
 
 
 def in_terms(evidence: TableEvidence, questions: Indices) -> Floats:
