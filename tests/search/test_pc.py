@@ -36,6 +36,7 @@ from privet.search.skeleton import (
     candidates,
     complete,
     explained,
+    nearest,
     prune,
     separated,
     strongest,
@@ -567,10 +568,11 @@ def test_questions_by_index_are_those_of_combinations(
             pools = ([z for z in near[end] if z not in (x, y)] for end in (x, y))
             sets = {given for pool in pools for given in combinations(pool, order)}
             expected += [[x, y, *given] for given in sorted(sets)]
-        asked = candidates(joined, order, strength, required, widest)
+        chosen = nearest(joined, strength, widest)
+        asked = candidates(joined, chosen, order, required)
         assert asked.shape == (len(expected), order + 2) and asked.tolist() == expected
         monkeypatch.setattr(search, "MOST_QUESTIONS", 20)
-        parts = list(search.batches(joined, order, strength, required, widest))
+        parts = list(search.batches(joined, chosen, order, required))
         assert [row for part in parts for row in part.tolist()] == expected
         most = max(len(list(combinations(range(11), order))), 1)
         assert all(0 < len(part) <= 20 + 2 * most for part in parts)
