@@ -120,7 +120,8 @@ def linear(nodes: int, neighbours: float = 3.0, uniform: bool = False) -> Callab
         numbers = draw * model.noise @ np.linalg.inv(np.eye(nodes) - model.weights)
         graph, schema = model.graph(), model.schema()
         truth = graph.matrix() if uniform else graph.cpdag().matrix()
-        data = {name: numbers[:, i] for i, name in enumerate(schema.names)}
+        columns = np.asfortranarray(numbers)  # each in one piece, as in the frames of peers
+        data = {name: columns[:, i] for i, name in enumerate(schema.names)}
         return Data(numbers, np.zeros(nodes, dtype=int), truth, data, schema)
 
     return make

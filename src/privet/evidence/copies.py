@@ -95,11 +95,12 @@ def copies(
 ) -> dict[str, str]:
     """Each column that says the same as an earlier one, both ways, and that one. Those in ``kept``
     count as the earliest, and are no copies."""
-    both = {(one.given, one.column) for one in found}
+    each = {(one.given, one.column) for one in found}
+    both = {(one, other) for one, other in each if (other, one) in each}
+    alike, out = {one for one, _ in both}, dict[str, str]()
     order, originals = sorted(names, key=lambda name: name not in kept), list[str]()
-    out: dict[str, str] = {}
     for name in order:
-        same = [one for one in originals if (one, name) in both and (name, one) in both]
+        same = [one for one in originals if (one, name) in both] if name in alike else []
         if same and name not in kept:
             out[name] = same[0]
         else:
