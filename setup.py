@@ -7,6 +7,7 @@ from sysconfig import get_config_var
 from setuptools import Extension, setup
 
 IN_C = (
+    "evidence/_calm",
     "independence/_counted",
     "independence/_tests",
     "privacy/engines/_counts",

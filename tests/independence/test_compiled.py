@@ -11,22 +11,13 @@ import pytest
 
 from privet.arrays import Floats, Indices
 from privet.evidence.feigned import Feigned
-from privet.evidence.table_replicas import table_replicas
 from privet.evidence.tables import TableEvidence
-from privet.evidence.white import Design
 from privet.independence import chi2, compiled
-from privet.privacy.queries.base import Release
 from privet.privacy.queries.contrasts import GRID
-from privet.privacy.queries.white import GRID as WHITE_GRID
-from privet.privacy.queries.white import LARGEST_RADIUS, WEIGHT, Clip, White
-from privet.schema.column import Column
-from privet.schema.model import Schema
-from tests.helpers.encoded import encoded
 from tests.helpers.stacks import stack
+from tests.helpers.weighed import LEVELS, weighed
 
-LEVELS = (2, 3, 5, 2, 3)
 QUESTIONS = [np.array(list(permutations(range(5), width)), dtype=np.intp) for width in (2, 3, 4)]
-UNITS = tuple(WHITE_GRID**order for order in (3, 2, 1, 0))
 needed = pytest.mark.skipif(compiled.tests is None, reason="there was no compiler")
 
 
@@ -39,33 +30,6 @@ def noisy(deviation: float, orders: int = 5, copies: int = 3, first: int = 0) ->
     scales = [0.0] * first + [deviation] * (orders - first)
     noise = {order: (scale * GRID**order) ** 2 for order, scale in enumerate(scales)}
     return stack(drawn.reshape(-1, *LEVELS), noise, rng)
-
-
-def weighed(copies: int) -> TableEvidence:
-    """In white features, of which triples are drawn to their pairs; one triple is missing."""
-    rng = np.random.default_rng(3)
-    names = tuple("abcde")
-    columns = [
-        Column(name=name, kind="categorical", levels=tuple("uvwxy"[:k]))
-        for name, k in zip(names, LEVELS, strict=True)
-    ]
-    schema = Schema(name="t", columns=tuple(columns))
-    codes = [rng.integers(LEVELS[0], size=4000)]
-    for k in LEVELS[1:]:
-        codes.append((codes[-1] + (rng.random(4000) < 0.4) * rng.integers(k, size=4000)) % k)
-    shares = [rng.dirichlet(np.full(k, 5.0)) for k in LEVELS]
-    features = Design.of(names, shares, 4000.0).features
-    sets = [(), *((n,) for n in names)]
-    sets += [(a, b) for a, b in permutations(names, 2) if a < b]
-    sets += [t for t in permutations(names, 3) if t == tuple(sorted(t))][:-1]
-    clip = Clip(sets=tuple(sets), multipliers=UNITS, radius=LARGEST_RADIUS)
-    query = White(columns=names, features=features, clips=(clip,))
-    values = query.evaluate(encoded(schema, np.stack(codes, axis=1).tolist()), schema)
-    noise = 10.0 * WEIGHT * UNITS[0]  # ten rows
-    values = values + rng.normal(0, noise, len(values)).astype(np.int64)
-    release = Release(query=query, values=values, variance=noise**2, mechanism="Gaussian")
-    found = TableEvidence.from_releases(schema, names, [release])
-    return table_replicas(found, copies, rng) if copies > 1 else found
 
 
 def feigning(evidence: TableEvidence) -> TableEvidence:
@@ -160,7 +124,7 @@ def test_a_call_is_short_however_large_its_tests(
     """A run cannot be interrupted in the midst of one."""
     asked: list[Indices] = []
 
-    def spy(evidence: TableEvidence, questions: Indices, _strata: bool, _gauged: bool) -> Floats:
+    def spy(evidence: TableEvidence, questions: Indices, _strata: bool, _kind: int) -> Floats:
         asked.append(questions)
         return np.zeros((2, *evidence.replicas, len(questions)))
 
@@ -181,7 +145,7 @@ def test_arrays_that_do_not_fit_each_other_are_refused(monkeypatch: pytest.Monke
         factors = staticmethod(lambda *args: calls.append(args))
 
     monkeypatch.setattr(compiled, "tests", Spy)
-    compiled._called(feigning(noisy(20.0)), QUESTIONS[1], strata=False, gauged=False)
+    compiled._called(feigning(noisy(20.0)), QUESTIONS[1], strata=False, kind=compiled.FACTORS)
     ((arrays, *rest),) = calls
     real.factors(arrays, *rest)
     wrong = {at: each[:-1] for at, each in enumerate(arrays)}
@@ -196,18 +160,21 @@ def test_arrays_that_do_not_fit_each_other_are_refused(monkeypatch: pytest.Monke
 
 @needed
 @pytest.mark.parametrize("questions", QUESTIONS, ids=["pairs", "one given", "two given"])
-def test_statistics_without_noise_are_those_of_arrays(
-    questions: Indices, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("sizes", [False, True])
+@pytest.mark.parametrize("name", EVIDENCE)
+def test_statistics_and_traces_are_those_of_arrays(
+    name: str, sizes: bool, questions: Indices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of tables with rare levels and of replicas; with noise they would be others."""
-    for evidence in (noisy(0.0, copies=1), noisy(0.0)):
-        assert evidence.exact
-        usual = chi2.gauges(evidence, questions)
-        with monkeypatch.context() as without:
-            without.setattr(compiled, "tests", None)
-            arrays = chi2.gauges(evidence, questions)
-        np.testing.assert_allclose(usual, arrays, rtol=1e-9, atol=1e-9)
-        assert np.allclose(usual[1], in_terms(evidence, questions), rtol=1e-9)
+    """Of tables with rare levels and of replicas, with noise and without."""
+    evidence = EVIDENCE[name]
+    usual = chi2.gauges(evidence, questions, sizes=sizes)
+    with monkeypatch.context() as without:
+        without.setattr(compiled, "tests", None)
+        arrays = chi2.gauges(evidence, questions, sizes=sizes)
+    assert np.array_equal(usual[0], arrays[0])
+    np.testing.assert_allclose(usual[1:], arrays[1:], rtol=1e-9, atol=1e-9)
+    if not sizes:
+        np.testing.assert_allclose(usual[1], in_terms(evidence, questions), rtol=1e-9, atol=1e-9)
 
 
 def in_terms(evidence: TableEvidence, questions: Indices) -> Floats:

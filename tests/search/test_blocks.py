@@ -8,7 +8,7 @@ import pytest
 
 from privet.graph.bits import bitsets
 from privet.search.blocks import blocks, on_paths
-from privet.search.skeleton import _on_paths, candidates
+from privet.search.skeleton import _on_paths, candidates, nearest
 
 
 @pytest.mark.parametrize("density", [0.05, 0.1, 0.2, 0.5])
@@ -19,7 +19,7 @@ def test_columns_on_paths_are_those_on_a_circle_with_the_edge(density: float) ->
         adjacent |= adjacent.T
         for order in (1, 2):
             none = np.zeros_like(adjacent)
-            rows = candidates(adjacent, order, np.ones(adjacent.shape), none, 8)
+            rows = candidates(adjacent, nearest(adjacent, np.ones(adjacent.shape), 8), order, none)
             near = bitsets(adjacent)
             walked = [_on_paths(near, x, y, given) for x, y, *given in rows.tolist()]
             assert on_paths(adjacent, rows).tolist() == walked

@@ -12,10 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from privet.arrays import Floats, Indices
+
+try:
+    from privet.evidence import _calm  # type: ignore[attr-defined]
+except ImportError:  # there was no compiler
+    compiled: Any = None
+else:
+    compiled = _calm
 
 Tables = Callable[[Indices], Floats]  # of sets of one shape
 

@@ -77,11 +77,15 @@ def guesses(sites: Sequence[TableEvidence]) -> tuple[Guess, ...]:
         return ()
     names, found = sites[0].names, []
     for pairs in pairs_by_shape(sites[0]):
-        counts = Counts.of(sites, pairs)
+        tables = np.sum([site.tables(pairs) for site in sites], axis=0)
         for given, column in ((0, 1), (1, 0)):
-            share, least = _shares(counts, axis=column + 1)
-            for at in np.flatnonzero((share >= NEARLY) & (least >= LEAST)):
-                x, y = (names[i] for i in pairs[at, [given, column]])
+            near = pairs[_shares(tables, column + 1, 0.0)[0] >= NEARLY]
+            if not len(near):  # of the others nobody asks how sure that is
+                continue
+            counts = Counts.of(sites, near)
+            share, least = _shares(counts.tables, column + 1, _doubt(counts, column + 1))
+            for at in np.flatnonzero(least >= LEAST):
+                x, y = (names[i] for i in near[at, [given, column]])
                 sizes = float(min(share[at], 1.0)), float(min(least[at], 1.0))
                 found.append(Guess(given=x, column=y, share=sizes[0], least=sizes[1]))
     place = names.index
@@ -93,13 +97,14 @@ def copies(
 ) -> dict[str, str]:
     """Each column that says the same as an earlier one, both ways, and that one. Those in ``kept``
     count as the earliest, and are no copies."""
-    both = {(one.given, one.column) for one in found}
-    if not both:
+    each = {(one.given, one.column) for one in found}
+    if not each:
         return {}
+    both = {(one, other) for one, other in each if (other, one) in each}
+    alike, out = {one for one, _ in both}, dict[str, str]()
     order, originals = sorted(names, key=lambda name: name not in kept), list[str]()
-    out: dict[str, str] = {}
     for name in order:
-        same = [one for one in originals if (one, name) in both and (name, one) in both]
+        same = [one for one in originals if (one, name) in both] if name in alike else []
         if same and name not in kept:
             out[name] = same[0]
         else:
@@ -107,21 +112,25 @@ def copies(
     return out
 
 
-def _shares(counts: Counts, axis: int) -> tuple[Floats, Floats]:
+def _shares(tables: Floats, axis: int, doubt: Floats | float) -> tuple[Floats, Floats]:
     """Of each pair, the share of misses that the other column guesses right, and what is left of
-    it if noise, and one unlucky row in each level, were against it."""
-    tables, levels = counts.tables, counts.tables.shape[3 - axis]
+    it if noise (so much ``doubt``), and one unlucky row in each level, were against it."""
     rows = tables.sum(axis=(1, 2))
     misses = rows - tables.sum(axis=3 - axis).max(axis=1)
+    errors = rows - tables.max(axis=axis).sum(axis=1)
+    return _of_misses(errors, misses, rows, doubt + tables.shape[3 - axis])
+
+
+def _doubt(counts: Counts, axis: int) -> Floats | float:
+    """How many errors noise may have hidden."""
+    if not counts.laws:
+        return 0.0
+    tables = counts.tables
     best = np.expand_dims(tables.argmax(axis=axis), axis)
     wrong = np.ones_like(tables)
     np.put_along_axis(wrong, best, 0.0, axis=axis)
-    errors = (tables * wrong).sum(axis=(1, 2))
-    doubt = np.zeros(len(tables))
-    if counts.laws:
-        each = counts.deviations(1 - wrong) / np.sqrt(levels)  # noise of one guessed cell
-        doubt = SURELY * counts.deviations(wrong) + _flattered(tables, each[:, None], axis)
-    return _of_misses(errors, misses, rows, doubt + levels)
+    each = counts.deviations(1 - wrong) / np.sqrt(tables.shape[3 - axis])  # of one guessed cell
+    return np.asarray(SURELY * counts.deviations(wrong) + _flattered(tables, each[:, None], axis))
 
 
 def _of_misses(

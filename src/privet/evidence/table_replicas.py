@@ -36,25 +36,23 @@ def table_replicas(evidence: TableEvidence, count: int, rng: np.random.Generator
             starts = count * (np.cumsum(cells[at]) - cells[at])
             for own in alike(np.array(evidence.cardinalities)[sets[at]]):
                 index = starts[own][:, None] + np.arange(count * cells[at[own[0]]])
-                noise = _component(
-                    drawn[index], count, [[roots[i] for i in c] for c in sets[at[own]].T]
-                )
+                noise = _component(drawn[index], evidence, sets[at[own]], roots)
                 where = layer.offsets[at[own]][:, None] + np.arange(noise.shape[2])
                 values[:, where] += scale * noise
         layers[order] = replace(layer, values=values)
     return replace(evidence, rows=rows, layers=layers)
 
 
-def _component(drawn: Floats, count: int, roots: list[list[Floats]]) -> Floats:
-    """Of cells drawn for each set and replica, the components (replicas x sets x numbers); for each
-    column of a set, the roots of all sets."""
-    sets = len(drawn)
-    out = drawn.reshape(sets, count, *(each[0].shape[1] for each in roots))
-    for axis, each in enumerate(roots, start=2):
+def _component(drawn: Floats, evidence: TableEvidence, sets: Indices, roots: Floats) -> Floats:
+    """Of cells drawn for each set of one shape and each replica, the components (replicas x sets x
+    numbers)."""
+    shape = [evidence.cardinalities[i] for i in sets[0]]
+    out = drawn.reshape(len(sets), -1, *shape)
+    for axis, (k, column) in enumerate(zip(shape, sets.T, strict=True), start=2):
         moved = np.moveaxis(out, axis, -1)
-        flat = moved.reshape(sets, -1, moved.shape[-1]) @ np.stack(each).swapaxes(1, 2)
+        flat = moved.reshape(len(sets), -1, k) @ roots[column, : k - 1, :k].swapaxes(1, 2)
         out = np.moveaxis(flat.reshape(*moved.shape[:-1], -1), -1, axis)
-    return out.reshape(sets, count, -1).swapaxes(0, 1)
+    return out.reshape(*out.shape[:2], -1).swapaxes(0, 1)
 
 
 @dataclass(frozen=True)
@@ -84,29 +82,33 @@ class PairNoise:
     def _whitened(self) -> list[Floats]:
         """Per column, what turns noise in its contrasts into independent normal numbers."""
         out = []
-        for i, k in enumerate(self.evidence.cardinalities):
-            p = _shares(self.evidence, i)[:-1]
+        for i, shares in enumerate(_shares(self.evidence)):
+            p, k = shares[:-1], len(shares)
             covariance = np.diag(p + 1e-9) - np.outer(p, p)  # a hair more, for empty levels
             design = self.evidence.all_designs[i, : k - 1, 1:k]
             out.append(np.linalg.solve(np.linalg.cholesky(covariance), design))
         return out
 
 
-def _shares(evidence: TableEvidence, column: int) -> Floats:
-    counts = np.maximum(evidence.tables(np.array([[column]]))[0], 0.0) + 1e-9
-    return np.asarray(counts / counts.sum())
+def _shares(evidence: TableEvidence) -> list[Floats]:
+    """Of the levels of each column."""
+    out = [np.empty(0)] * len(evidence.names)
+    for own in alike(evidence.kind[:, None]):
+        counts = np.maximum(evidence.tables(own[:, None]), 0.0) + 1e-9
+        for i, each in zip(own, counts / counts.sum(axis=1, keepdims=True), strict=True):
+            out[i] = each
+    return out
 
 
-def _sampling_roots(evidence: TableEvidence) -> list[Floats]:
-    """Per column, a root of the covariance of one record's contrasts.
+def _sampling_roots(evidence: TableEvidence) -> Floats:
+    """For each column a root of the covariance of one record's numbers in it, in the corner of a
+    square.
 
     The covariance of a component is that of independent columns: the tensor product of these.
     """
-    roots = []
-    for i, (k, ordered) in enumerate(zip(evidence.cardinalities, evidence.ordered, strict=True)):
-        p = _shares(evidence, i)
-        h = contrasts(k, ordered).astype(float)
-        if evidence.features is not None:
-            h = evidence.features[i].T
-        roots.append(h @ (np.diag(np.sqrt(p)) - np.outer(p, np.sqrt(p))))
-    return roots
+    out = np.zeros_like(evidence.all_designs)
+    for i, (p, ordered) in enumerate(zip(_shares(evidence), evidence.ordered, strict=True)):
+        k = len(p)
+        h = contrasts(k, ordered) if evidence.features is None else evidence.features[i].T
+        out[i, : k - 1, :k] = h @ (np.diag(np.sqrt(p)) - np.outer(p, np.sqrt(p)))
+    return out

@@ -236,14 +236,40 @@ class TableEvidence:
         less noise in these (for a stack: its mean)."""
         if self.features is None or 3 not in self.layers:
             return self
-        layer, sets = self.layers[3], np.array(self.members(3), dtype=np.intp)
+        sets = np.array(self.members(3), dtype=np.int64)
+        found = self._calm_at_once(sets)
+        values, variances = self._calm_by_shape(sets) if found is None else found
+        calm = replace(self.layers[3], values=values, variances=variances)
+        return replace(self, layers={**self.layers, 3: calm})
+
+    def _calm_at_once(self, sets: Indices) -> tuple[Floats, Floats] | None:
+        """Values and variances of triples, if that was compiled and all their pairs are there."""
+        parts = [sets[:, part] for order in (1, 2, 3) for part in combinations(range(3), order)]
+        if completion.compiled is None or not all(self.measured(part).all() for part in parts):
+            return None
+        held = [self.layers[part.shape[1]] for part in parts]
+        each = zip(held, parts, strict=True)
+        starts = [layer.offsets[layer.position(self.keys(part))[0]] for layer, part in each]
+        features = np.zeros_like(self.all_designs)
+        for square, own in zip(features, self.features or (), strict=True):
+            square[: len(own), : own.shape[1]] = own
+        values, variances = np.empty_like(held[-1].values), held[-1].variances.copy()
+        levels = np.array(self.cardinalities, dtype=np.int64)
+        numbers = [self.rows, *(self.layers[order].values for order in (1, 2, 3))]
+        arrays = [*numbers, self.all_designs, features, levels, sets, np.stack(starts, axis=1)]
+        completion.compiled.drawn((values, variances, *map(np.ascontiguousarray, arrays)))
+        return values, variances
+
+    def _calm_by_shape(self, sets: Indices) -> tuple[Floats, Floats]:
+        """The same in arrays."""
+        layer, features = self.layers[3], self.features or ()
         values, variances = np.empty_like(layer.values), np.empty(len(sets))
         copies = int(np.prod(self.replicas))
         pairs = completion.Pairs.of(self.tables, sets, self.cardinalities, copies)
         for at in completion.alike(sets, self.cardinalities, copies):
             measured, noise = self.blocks(sets[at])
             each = [
-                np.tile(np.stack([self.features[i] for i in column]), (copies, 1, 1))
+                np.tile(np.stack([features[i] for i in column]), (copies, 1, 1))
                 for column in sets[at].T
             ]
             towards = completion.components(pairs.completed(at), each).reshape(measured.shape)
@@ -252,8 +278,7 @@ class TableEvidence:
             size = int(np.prod(drawn.shape[-3:]))
             where = layer.offsets[at][:, None] + np.arange(size)
             values[..., where] = drawn.reshape(*drawn.shape[:-3], size)
-        calm = replace(layer, values=values, variances=variances)
-        return replace(self, layers={**self.layers, 3: calm})
+        return values, variances
 
     def blocks(self, sets: Indices) -> tuple[Floats, Floats]:
         """Components of sets of one shape, axes in the order given, and their variances.

@@ -173,7 +173,8 @@ def apply_knowledge(A: Bools, names: Sequence[str], knowledge: Knowledge) -> Boo
     """
     fixed = _decided(A, names, knowledge)
     closed = meek(A, fixed)
-    if vstructures(closed) != vstructures(A) or extension(closed) is None:
+    turned = bool((closed != A).any())
+    if (turned and vstructures(closed) != vstructures(A)) or extension(closed) is None:
         wanted = ", ".join(f"{names[i]} --> {names[j]}" for i, j in np.argwhere(fixed & A & A.T))
         raise GraphError(
             f"the arrows that knowledge asks for ({wanted or 'none'}) make a circle or a new "

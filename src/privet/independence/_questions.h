@@ -27,6 +27,7 @@ typedef int64_t whole;
 static inline double most_of(double a, double b) { return a > b ? a : b; }
 static inline double least_of(double a, double b) { return a < b ? a : b; }
 enum { AXES = 4, EFFECTS = 4, HEAD = 7, EACH_LAYER = 4 }; /* the first effect is none */
+enum { FACTORS, GAUGES, SIZES }; /* what is asked of a question */
 static const double SQUARES[EFFECTS] = {0, 0.03 * 0.03, 0.1 * 0.1, 0.3 * 0.3};
 static const double GRAIN = 0.25, FEWEST_ROWS = 10.0, HAIR = 1e-3, NOISE_DEVIATIONS = 3.0;
 
@@ -56,7 +57,7 @@ typedef struct { /* one end; arrays of lanes are level by stratum */
 
 typedef struct { /* a question (x, y, *Z), where its components are, and room for the rest */
     const Evidence *all;
-    int width, strata, gauged, calm; /* calm: without noise */
+    int width, strata, gauged, calm; /* calm: without noise; gauged: GAUGES, SIZES or neither */
     const whole *columns;
     whole first[1 << AXES], steps[1 << AXES][AXES]; /* of sets of axes; -1: was not measured */
     double variance[1 << AXES];

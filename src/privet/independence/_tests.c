@@ -80,21 +80,32 @@ static void lengths(const Question *q, lanes *out) {
     }
 }
 
-/* A hair's breadth more on the diagonal, so that empty levels can be inverted; how much it is. */
-static lanes ridge(const Question *q) {
-    const whole m = q->size;
+/* A hair's breadth more on the diagonal, so that empty levels can be inverted. */
+static void ridge(lanes *matrix, whole m) {
     lanes trace = {0};
-    for (whole i = 0; i < m; i++) trace += q->base[i * (m + 1)];
+    for (whole i = 0; i < m; i++) trace += matrix[i * (m + 1)];
     trace = 1e-9 * (trace / (double)m) + 1e-9;
-    for (whole i = 0; i < m; i++) q->base[i * (m + 1)] += trace;
-    return trace;
+    for (whole i = 0; i < m; i++) matrix[i * (m + 1)] += trace;
 }
 
-/* Without noise: d' C^-1 d, and the trace of C^-1 S, S the sampling covariance, which C is but for
-   its ridge; so that is m less the ridge times the trace of C^-1, from the inverse of the root. */
+/* Sampling and a hair of the noise in place of the covariance, and this in place of sampling. */
+static void exchange(const Question *q) {
+    const whole m = q->size;
+    for (whole i = 0; i < m; i++)
+        for (whole at = i * m; at <= i * m + i; at++) {
+            lanes sampling = q->grown[at], both = q->base[at];
+            q->base[at] = sampling + 1e-9 * (both - sampling), q->grown[at] = both;
+        }
+    ridge(q->grown, m);
+}
+
+/* d' A^-1 d, and the trace of A^-1 B from the inverse of A's root: A the covariance, and B that of
+   sampling alone, or the other way round. */
 static void gauge(const Question *q, lanes *length, lanes *trace) {
     const whole m = q->size;
-    lanes zero = {0}, extra = ridge(q), *root = q->root, *d = root + m * m, *line = q->grown;
+    lanes zero = {0}, *root = q->root, *d = root + m * m, *inverse = d + m;
+    if (q->gauged == SIZES) exchange(q);
+    ridge(q->base, m);
     *length = *trace = zero;
     for (whole j = 0; j < m; j++) {
         lanes scale = zero;
@@ -106,12 +117,15 @@ static void gauge(const Question *q, lanes *length, lanes *trace) {
         }
         *length += d[j] * d[j];
     }
-    for (whole c = 0; c < m; c++)
-        for (whole i = c; i < m; i++) {
+    for (whole c = 0; c < m; c++) { /* a column in each line */
+        lanes *line = inverse + c * m;
+        for (whole i = c; i < m; i++)
             line[i] = (zero + (i == c) - dot(root + i * m + c, line + c, i - c)) / root[i * m + i];
-            *trace += line[i] * line[i];
-        }
-    *trace = (double)m - extra * *trace;
+    }
+    for (whole i = 0; i < m; i++)
+        for (whole j = 0; j <= i; j++)
+            *trace += (i == j ? 1.0 : 2.0) * q->grown[i * m + j]
+                    * dot(inverse + i * m + i, inverse + j * m + i, m - i);
 }
 
 /* The log Bayes factor (``terms.py``). */
@@ -119,7 +133,7 @@ static void weigh(const Question *q, lanes *out) {
     const whole m = q->size, a = q->k[0] - 1, b = q->k[1] - 1;
     const double apart_x = 1.0 / (double)(a + 1), apart_y = 1.0 / (double)(b + 1);
     lanes sum = {0}, terms[EFFECTS];
-    ridge(q);
+    ridge(q->base, m);
     for (whole i = 0; i < m; i++) {
         for (whole j = q->z[i] * a * b; j <= i; j++)
             q->base[i * m + j] += GRAIN * ((q->x[i] == q->x[j]) - apart_x)
@@ -234,7 +248,8 @@ static void blur(const Question *q, lanes *free) {
         }
 }
 
-/* Departures summed over strata, and their covariance. */
+/* Departures summed over strata, and their covariance; that of sampling alone, weighed by the rows,
+   is what an effect adds. */
 static lanes pool(const Question *q, lanes rows) {
     const End *x = &q->ends[0], *y = &q->ends[1];
     const whole n = q->n, a = x->k - 1, b = y->k - 1, m = a * b;
@@ -344,7 +359,7 @@ static lanes answer(Question *q, whole replica, lanes *factor, lanes *trace) {
         EACH AT(q->weight[z]) = most_of(AT(q->total[z]), 0);
     }
     gather(q, q->cells, times * a * b, replica, q->table);
-    EACH AT(rows) = most_of(AT(q->table[0]), 1.0); /* all columns are summed out */
+    EACH AT(rows) = q->gauged ? 1.0 : most_of(AT(q->table[0]), 1.0); /* all are summed out */
     if (q->strata) turn_strata(q, a * b, q->table);
     turn(q, 0, 1, b * times, q->table), turn(q, 1, a, times, q->table);
     share(q, &q->ends[0], q->noise[1]), share(q, &q->ends[1], q->noise[2]);
@@ -393,7 +408,7 @@ static int fit(const Question *q, const Py_buffer *views) {
     fits &= views[4].len == views[3].len && views[2].len == 8 * e->columns;
     fits &= count % q->width == 0;
     fits &= !e->bends || views[6].len == 8 * e->columns * e->most;
-    fits &= views[0].len == 8 * (2 + q->gauged) * e->replicas * (count / q->width);
+    fits &= views[0].len == 8 * (2 + (q->gauged > 0)) * e->replicas * (count / q->width);
     for (whole i = 0; fits && i < e->columns; i++)
         fits &= e->levels[i] > 0 && e->levels[i] <= e->most;
     for (whole i = 0; fits && i < count; i++)
@@ -416,7 +431,7 @@ static PyObject *factors(PyObject *self, PyObject *args) {
     Evidence e = {0};
     Question q = {.all = &e};
     int held = 0, failed = 0;
-    if (!PyArg_ParseTuple(args, "O!dddipp", &PyTuple_Type, &arrays, &q.variance[0], &e.curvature,
+    if (!PyArg_ParseTuple(args, "O!dddipi", &PyTuple_Type, &arrays, &q.variance[0], &e.curvature,
                           &e.doubt, &q.width, &q.strata, &q.gauged))
         return NULL;
     if (PyTuple_Size(arrays) != ALL || q.width < 2 || q.width > AXES)

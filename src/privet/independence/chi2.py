@@ -109,17 +109,20 @@ def pooled_counted(
     return Tested(*out)
 
 
-def gauges(evidence: TableEvidence, questions: Indices) -> Floats:
-    """Of pooled tests on exact evidence: degrees of freedom, the statistic T, and how many of its
-    numbers the sampling covariance S fills: the trace of C^-1 S, C the same with its ridge."""
+def gauges(evidence: TableEvidence, questions: Indices, *, sizes: bool = False) -> Floats:
+    """Of pooled tests: degrees of freedom, the statistic T, and how many of its numbers the
+    sampling covariance S fills: the trace of C^-1 S, C the covariance. Or, for ``sizes``, d' S^-1 d
+    and what noise and sampling make of it: the trace of S^-1 C."""
     out = np.zeros((3, *evidence.replicas, len(questions)))
     quick = compiled.served(evidence, questions, strata=False)
     if quick.any():
-        out[..., quick] = compiled.gauges(evidence, questions[quick])
+        out[..., quick] = compiled.gauges(evidence, questions[quick], sizes=sizes)
     others = np.flatnonzero(~quick)
     for places, (terms,) in terms_of([evidence], questions[others], strata=False):
-        wanted = np.concatenate([terms.d[..., None], terms.sampling[:, 0]], axis=2)
-        solved = np.linalg.solve(terms.covariance(), wanted)
+        square, other = terms.covariance(), terms.sampling[:, 0]
+        if sizes:
+            square, other = _ridged(other + 1e-9 * terms.noise), square
+        solved = np.linalg.solve(square, np.concatenate([terms.d[..., None], other], axis=2))
         statistic = np.einsum("ti,ti->t", terms.d, solved[..., 0])
         found = np.stack([terms.freedom, statistic, np.einsum("tii->t", solved[..., 1:])])
         out[..., others[places]] = found.reshape(3, *evidence.replicas, -1)
@@ -128,19 +131,9 @@ def gauges(evidence: TableEvidence, questions: Indices) -> Floats:
 
 def effects(evidence: TableEvidence, pairs: Indices) -> Floats:
     """Squared effect φ² of pairs, without the part that noise and sampling add."""
-    if evidence.exact:
-        numbers = (np.array(evidence.cardinalities)[pairs] - 1).prod(axis=1)
-        rows = np.maximum(np.asarray(evidence.rows), 1.0)[..., None]
-        return np.asarray(np.maximum((gauges(evidence, pairs)[1] - numbers) / rows, 1e-9))
-    out = np.zeros((*evidence.replicas, len(pairs)))
-    for places, (terms,) in terms_of([evidence], pairs, strata=False):
-        d, sampling = terms.d, terms.sampling[:, 0]
-        stacked = np.concatenate([d[..., None], terms.covariance()], axis=2)
-        solved = np.linalg.solve(_ridged(sampling + 1e-9 * terms.noise), stacked)
-        squared = np.einsum("ti,ti->t", d, solved[..., 0]) - np.einsum("tii->t", solved[..., 1:])
-        effect = np.maximum(squared / terms.rows[:, 0], 1e-9)
-        out[..., places] = effect.reshape(*evidence.replicas, -1)
-    return out
+    _, statistic, added = gauges(evidence, pairs, sizes=True)
+    rows = np.maximum(np.asarray(evidence.rows), 1.0)[..., None]
+    return np.asarray(np.maximum((statistic - added) / rows, 1e-9))
 
 
 def terms_of(

@@ -21,6 +21,7 @@ except ImportError:  # there was no compiler
 else:
     tests = _tests
 
+FACTORS, GAUGES, SIZES = range(3)  # what is asked of a question
 AXES = 4  # columns of a question, at most
 MOST_WORK = 1 << 21  # products for one test; above, linear algebra is faster in arrays
 AT_ONCE = 1 << 29  # products in one call, less than a second: a run cannot be stopped within one
@@ -44,29 +45,28 @@ def _work(evidence: TableEvidence, questions: Indices, strata: bool) -> Floats:
 
 def factors(evidence: TableEvidence, questions: Indices, *, strata: bool) -> Floats:
     """Degrees of freedom and log Bayes factors, of pooled tests or, with ``strata``, full ones."""
-    return _answers(evidence, questions, strata, gauged=False)
+    return _answers(evidence, questions, strata, FACTORS)
 
 
-def gauges(evidence: TableEvidence, questions: Indices) -> Floats:
-    """Degrees of freedom, statistics and traces of pooled tests on exact evidence (``gauges`` of
-    ``chi2.py``)."""
-    return _answers(evidence, questions, strata=False, gauged=True)
+def gauges(evidence: TableEvidence, questions: Indices, *, sizes: bool) -> Floats:
+    """Degrees of freedom, statistics and traces of pooled tests (``gauges`` of ``chi2.py``)."""
+    return _answers(evidence, questions, strata=False, kind=SIZES if sizes else GAUGES)
 
 
-def _answers(evidence: TableEvidence, questions: Indices, strata: bool, gauged: bool) -> Floats:
-    out = np.empty((2 + gauged, *evidence.replicas, len(questions)))
+def _answers(evidence: TableEvidence, questions: Indices, strata: bool, kind: int) -> Floats:
+    out = np.empty((2 + (kind != FACTORS), *evidence.replicas, len(questions)))
     work = _work(evidence, questions, strata) + LEAST_WORK
     work *= np.prod(evidence.replicas) + BEFORE
     calls = np.cumsum(np.maximum(work, AT_ONCE / MOST_QUESTIONS)) // AT_ONCE
     for some in np.split(np.arange(len(questions)), np.flatnonzero(np.diff(calls)) + 1):
-        out[..., some] = _called(evidence, questions[some], strata, gauged)
+        out[..., some] = _called(evidence, questions[some], strata, kind)
     if np.isnan(out).any():  # as numpy says it
         raise np.linalg.LinAlgError("Matrix is not positive definite")
     return out
 
 
-def _called(evidence: TableEvidence, questions: Indices, strata: bool, gauged: bool) -> Floats:
-    out = np.empty((2 + gauged, *evidence.replicas, len(questions)))
+def _called(evidence: TableEvidence, questions: Indices, strata: bool, kind: int) -> Floats:
+    out = np.empty((2 + (kind != FACTORS), *evidence.replicas, len(questions)))
     arrays = [out, _whole(questions), _whole(np.array(evidence.cardinalities))]
     rest = evidence.all_designs[:, :, 1:]
     arrays += map(_real, (evidence.all_designs, rest @ rest.swapaxes(1, 2), evidence.rows))
@@ -81,7 +81,7 @@ def _called(evidence: TableEvidence, questions: Indices, strata: bool, gauged: b
         else:
             arrays += [np.empty(0)] * 4
     numbers = evidence.rows_variance, feigned.curvature, feigned.doubt
-    tests.factors(tuple(arrays), *numbers, questions.shape[1], strata, gauged)
+    tests.factors(tuple(arrays), *numbers, questions.shape[1], strata, kind)
     return out
 
 

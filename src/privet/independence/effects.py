@@ -122,8 +122,8 @@ def of_tables(judges: Sequence[TableJudge], questions: Indices) -> Effects:
     asked = np.array([judge.margins_known(questions) for judge in judges])
     sites = [judge.evidence for judge in judges]
     found = np.zeros((4, len(questions)))
-    if len(sites) == 1 and sites[0].exact:
-        found[:, asked[0]] = _of_exact(sites[0], questions[asked[0]])
+    if len(sites) == 1:
+        found[:, asked[0]] = _of_one(sites[0], questions[asked[0]])
     else:
         for places, each in chi2.terms_of(sites, questions, asked, strata=False):
             found[:, places] = _of_terms(added(each))
@@ -143,7 +143,7 @@ def of_counted(judge: ExactTableJudge, questions: Indices) -> Effects:
     return Effects(tested.statistic, tested.freedom, rows * (tested.freedom > 0), rows, scale)
 
 
-def _of_exact(evidence: TableEvidence, questions: Indices) -> Floats:
+def _of_one(evidence: TableEvidence, questions: Indices) -> Floats:
     freedom, statistic, filled = chi2.gauges(evidence, questions)
     rows = np.full(len(questions), max(float(evidence.rows), 1.0))
     return np.stack([statistic, freedom, rows * filled / np.maximum(freedom, 1.0), rows])

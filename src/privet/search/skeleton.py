@@ -72,7 +72,8 @@ def prune(
     """
     found = [(np.empty((0, order + 2), dtype=np.intp), np.empty(0))]
     lowest = np.full(start.adjacent.shape, np.inf)
-    for questions in batches(start.adjacent, order, strength, required, widest):
+    near = nearest(start.adjacent, strength, widest)
+    for questions in batches(start.adjacent, near, order, required):
         margins = ask(questions)
         np.minimum.at(lowest, (questions[:, 0], questions[:, 1]), margins)
         against = margins < 0  # others explain nothing, and there may be many
@@ -128,20 +129,15 @@ def _apart(start: Skeleton, pairs: Indices) -> Skeleton:
     return Skeleton(adjacent, start.separators | dict.fromkeys(map(tuple, pairs.tolist()), ()))
 
 
-def candidates(
-    adjacent: Bools, order: int, strength: Floats, required: Bools, widest: int | None
-) -> Indices:
-    """Questions (x, y, *Z), x < y joined, Z among the neighbours of x or of y."""
+def candidates(adjacent: Bools, near: Bools, order: int, required: Bools) -> Indices:
+    """Questions (x, y, *Z), x < y joined, Z among what is near x, or near y."""
     nothing = np.empty((0, order + 2), dtype=np.intp)
-    return np.concatenate([nothing, *batches(adjacent, order, strength, required, widest)])
+    return np.concatenate([nothing, *batches(adjacent, near, order, required)])
 
 
-def batches(
-    adjacent: Bools, order: int, strength: Floats, required: Bools, widest: int | None
-) -> Iterator[Indices]:
+def batches(adjacent: Bools, near: Bools, order: int, required: Bools) -> Iterator[Indices]:
     """The same, in order and not too many at a time."""
-    pairs = np.argwhere(np.triu(adjacent & ~required))
-    return about(pairs, nearest(adjacent, strength, widest), order)
+    return about(np.argwhere(np.triu(adjacent & ~required)), near, order)
 
 
 def nearest(adjacent: Bools, strength: Floats, widest: int | None) -> Bools:

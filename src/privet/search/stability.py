@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -29,14 +30,14 @@ from privet.search.pc import (
 )
 from privet.search.protocols import Judge
 from privet.search.questions import distinct
-from privet.search.skeleton import Ask, Skeleton, candidates, explained
+from privet.search.skeleton import Ask, Skeleton, candidates, explained, nearest
 
 # An edge was dropped with doubt if no margin against it was below this.
 DOUBT = -1.5
 # One replica's arrows matter little: fewer starts than for the graph itself.
 RESTARTS = 3
 
-
+Made = TypeVar("Made")
 # Of questions: whether every replica would answer that its ends are dependent.
 Sure = Callable[[Indices], Bools]
 
@@ -59,9 +60,7 @@ def replicated(
     founds = [start for _ in rngs]
     idle = [np.empty((0, 2), dtype=np.intp) for _ in rngs]
     for order in range(max_order + 1):
-        asked = partial(_asked, order, constraints.required)
-        parts = [asked(*each) for each in zip(founds, strengths, strict=True)]
-        parts = _open(sure, parts, size)
+        parts = _open(sure, _asked(order, constraints.required, founds, strengths), size)
         useful = [part[0] for part in parts]
         answers = _together(judge.margins, useful, size)
         late = [_late(*each) for each in zip(founds, idle, useful, answers, strict=True)]
@@ -75,7 +74,7 @@ def replicated(
         constraints.without_circles(found, strength).adjacent
         for found, strength in zip(founds, strengths, strict=True)
     ]
-    triples = [unshielded(adjacent) for adjacent in joined]
+    triples = _alike(unshielded, joined)
     return [
         orient(adjacent, seen, weight, allowed=constraints.allowed, rng=rng, restarts=RESTARTS)
         for adjacent, seen, weight, rng in zip(
@@ -84,13 +83,29 @@ def replicated(
     ]
 
 
+def _alike(make: Callable[..., Made], *each: Sequence[Bools | Indices]) -> list[Made]:
+    """What is made of each replica's arrays. Few differ, and the same is made once."""
+    known, out = dict[bytes, Made](), list[Made]()
+    for own in zip(*each, strict=True):
+        key = b"".join(part.tobytes() for part in own)
+        if key not in known:
+            known[key] = make(*own)
+        out.append(known[key])
+    return out
+
+
 def _asked(
-    order: int, required: Bools, found: Skeleton, strength: Floats
-) -> tuple[Indices, Indices]:
-    """The questions of an order that could explain something, and the others."""
-    widest = None if order < 2 else WIDEST
-    rows = candidates(found.adjacent, order, strength, required, widest)
-    useful = on_paths(found.adjacent, rows) if order else np.ones(len(rows), dtype=bool)
+    order: int, required: Bools, founds: Sequence[Skeleton], strengths: Floats
+) -> list[tuple[Indices, Indices]]:
+    """Of each replica the questions of an order that could explain something, and the others."""
+    joined, widest = [found.adjacent for found in founds], None if order < 2 else WIDEST
+    near = [nearest(*each, widest) for each in zip(joined, strengths, strict=True)]
+    return _alike(partial(_parted, order, required), joined, near)
+
+
+def _parted(order: int, required: Bools, adjacent: Bools, near: Bools) -> tuple[Indices, Indices]:
+    rows = candidates(adjacent, near, order, required)
+    useful = on_paths(adjacent, rows) if order else np.ones(len(rows), dtype=bool)
     return rows[useful], rows[~useful]
 
 
@@ -135,7 +150,7 @@ def _weights(answer: Ask, joined: Sequence[Bools], triples: Sequence[Indices]) -
     """Of the triples of each replica. The widest questions speak against colliders only, so they
     are not asked where as much is said against one as counts, even if they said nothing."""
     size = len(joined[0])
-    asked = [collider_questions(*each) for each in zip(joined, triples, strict=True)]
+    asked = _alike(collider_questions, joined, triples)
     *narrow, widest = zip(*asked, strict=True)
     answers = [_together(answer, [rows for rows, _ in width], size) for width in narrow]
     known = list(zip(*answers, strict=True))
