@@ -26,8 +26,9 @@ from privet.evidence.white import (
 )
 from privet.methods.sources.columns import SHARE
 from privet.privacy.ledger.conversion import budget_for
+from privet.privacy.queries.base import Release
 from privet.privacy.queries.tables import Components
-from privet.privacy.queries.white import GRID, Clip, White, squared_lengths
+from privet.privacy.queries.white import GRID, WEIGHT, Clip, White, squared_lengths
 from privet.schema.column import Column
 from privet.schema.model import Schema
 
@@ -286,3 +287,27 @@ def test_completion_keeps_the_pairs_and_adds_nothing() -> None:
     odds = np.log(made)
     within = odds[0, 0] - odds[0, 1] - odds[1, 0] + odds[1, 1]
     assert within == pytest.approx(within[0], abs=1e-6)  # the same odds ratio in every stratum
+
+
+@pytest.mark.parametrize(("rows", "moved"), [(5, False), (-5, False), (100_000, True)])
+def test_where_noise_drowns_the_rows_their_number_divides_nothing(rows: int, moved: bool) -> None:
+    """Rows are weighed anew, and noise of deviation 700 makes so many of them. Margins in shares of
+    these, multiplied, would be a dependence that no noise explains."""
+    features = (((-GRID,), (GRID,)),) * 2
+    schema = Schema(
+        name="t",
+        columns=tuple(Column(name=n, kind="categorical", levels=("n", "y")) for n in "ab"),
+    )
+    releases = []
+    for radius, margin, together in ((10_000, 900, 300), (20_000, -800, -100)):
+        clip = Clip(((), ("a",), ("b",), ("a", "b")), (GRID**2, GRID, 1), radius)
+        unit = WEIGHT * GRID**2  # of a row, and of each feature
+        values = np.array([rows, margin, -margin, together]) * unit
+        white = White(columns=("a", "b"), features=features, clips=(clip,))
+        variance = (700.0 * unit) ** 2
+        one = Release(query=white, values=values, variance=variance, mechanism="Gaussian")
+        releases.append(one)
+    found = TableEvidence.from_releases(schema, ("a", "b"), releases).layers[2]
+    exact = 300 + (900**2 - 800**2) / 100_000 if moved else 300
+    assert found.values == pytest.approx([(exact - 100) / 2])
+    assert found.variances == pytest.approx([700.0**2 / 2])

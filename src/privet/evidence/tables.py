@@ -31,6 +31,8 @@ from privet.privacy.queries.white import GRID as WHITE_GRID
 from privet.privacy.queries.white import WEIGHT, White
 from privet.schema.model import Schema
 
+CERTAIN = 10.0  # deviations of its noise: then a square of what is divided by it has little noise
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableEvidence:
@@ -115,7 +117,8 @@ class TableEvidence:
         sizes = [prod(free[name] for name in members) for members in query.sets]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         scale, first = 1.0, WEIGHT * query.multipliers[0]
-        if self.layers and not query.sets[0]:  # a second clip has left fewer of the same rows
+        # a second clip has left fewer of the same rows
+        if self.layers and not query.sets[0] and self._counts_rows:
             scale = float(self.rows) / max(float(release.values[0]) / first, 1.0)
         for order in sorted(set(orders.tolist())):
             chosen = np.flatnonzero(orders == order)
@@ -138,8 +141,12 @@ class TableEvidence:
 
     def _anew(self, later: TableEvidence) -> TableEvidence:
         """Evidence of rows that were weighed anew, with what these have told of pairs before: how
-        two columns vary together. Their margins are those of other weights."""
+        two columns vary together. Their margins are those of other weights; where noise drowns the
+        rows, it drowns that, too."""
         self._check_features(later.features)
+        if not (self._counts_rows and later._counts_rows):
+            merged = self.layers[2].merged(later.layers[2]) if 2 in later.layers else self.layers[2]
+            return replace(later, layers={**later.layers, 2: merged})
         free = np.array(self.cardinalities) - 1
         margins = [each.layers[1].values / max(float(each.rows), 1.0) for each in (self, later)]
         layer, (i, j) = self.layers[2], np.array(self.members(2)).T
@@ -153,6 +160,11 @@ class TableEvidence:
         moved = replace(layer, values=values, variances=scale**2 * layer.variances)
         merged = moved.merged(later.layers[2]) if 2 in later.layers else moved
         return replace(later, layers={**later.layers, 2: merged})
+
+    @property
+    def _counts_rows(self) -> bool:
+        """Whether the number of rows is known well enough to divide by it."""
+        return float(self.rows) >= CERTAIN * float(np.sqrt(self.rows_variance))
 
     def _after(self, before: TableEvidence) -> TableEvidence:
         """This evidence of weighed rows, with what margins before show that weights have made.
