@@ -29,11 +29,11 @@ MOST_FOR_GES = 100
 
 def available() -> tuple[Method, ...]:
     """All methods, in order of their names."""
-    return tuple(_methods(_modules()).values())
+    return _methods(_modules())
 
 
 @lru_cache(maxsize=1)
-def _methods(modules: tuple[ModuleType, ...]) -> dict[str, Method]:
+def _methods(modules: tuple[ModuleType, ...]) -> tuple[Method, ...]:
     found = [method for module in modules for method in getattr(module, "METHODS", ())]
     found += [
         product(source, search)
@@ -41,7 +41,7 @@ def _methods(modules: tuple[ModuleType, ...]) -> dict[str, Method]:
         for search in searches()
         if search.needs in source.gives
     ]
-    return {method.name: method for method in sorted(found, key=lambda method: method.name)}
+    return tuple(sorted(found, key=lambda method: method.name))
 
 
 def sources() -> list[Source]:
@@ -102,7 +102,7 @@ def _search(
 
 
 def get(name: str) -> Method:
-    methods = _methods(_modules())
+    methods = {method.name: method for method in available()}
     if name not in methods:
         raise MethodError(
             f"there is no method {name!r}{did_you_mean(name, methods)}; "
