@@ -135,12 +135,13 @@ def equal_variances(seed: int) -> tuple[Bools, Floats]:
     return dag, random_weights(dag, rng)
 
 
-@pytest.mark.parametrize(("fit", "least"), [(notears, 8), (dagma, 11)])
-def test_errors_of_equal_variance_give_the_graph_away(fit: Any, least: int) -> None:
+@pytest.mark.parametrize(("fit", "seeds", "least"), [(notears, 24, 16), (dagma, 12, 11)])
+def test_errors_of_equal_variance_give_the_graph_away(fit: Any, seeds: int, least: int) -> None:
     """Random graphs from their population covariance. Neither fit is convex: a few end in
-    another minimum, and NOTEARS does so just where its authors' recipe does."""
+    another minimum, and NOTEARS does so just where its authors' recipe does. (Where one of them
+    ends may rest on the last digit, which processors round differently.)"""
     right = 0
-    for seed in range(12):
+    for seed in range(seeds):
         dag, truth = equal_variances(seed)
         found = fit(covariance_of(truth), free(10), sparsity=0.01)
         right += np.array_equal(found.arrows, dag) and np.abs(found.weights - truth).max() < 0.1

@@ -189,7 +189,7 @@ def found_by(
 def test_every_dag_on_four_nodes_gives_its_cpdag(part: int) -> None:
     for at, dag in enumerate(DAGS4[part::3]):
         truth = population(dag, at)
-        found = found_by(truth, dag, no_knowledge(4), at, steps=10)
+        found = found_by(truth, dag, no_knowledge(4), at, steps=100)
         assert np.array_equal(found.graph, cpdag(dag)), dag.astype(int)
         assert found.best_score == pytest.approx(truth.score(dag))
 

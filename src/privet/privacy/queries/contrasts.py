@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 from itertools import groupby
+from math import isqrt
 from operator import itemgetter
 
 import numpy as np
@@ -23,8 +24,7 @@ TOGETHER = 40  # levels of columns whose contrasts stand in one matrix
 @cache
 def contrasts(k: int, ordered: bool) -> Integers:
     """The ``(k - 1, k)`` integer contrasts: orthogonal polynomials if ordered, else Helmert's."""
-    basis = _polynomials(k) if ordered else _helmert(k)
-    rounded = np.rint(GRID * basis).astype(np.int64)
+    rounded = _polynomials(k) if ordered else np.rint(GRID * _helmert(k)).astype(np.int64)
     rounded.setflags(write=False)
     return rounded
 
@@ -64,9 +64,23 @@ def _helmert(k: int) -> Floats:
     return rows
 
 
-def _polynomials(k: int) -> Floats:
-    """Polynomials in the code, orthonormal and orthogonal to constants; row 0 is the trend."""
-    position = np.linspace(-1.0, 1.0, k)
-    basis, upper = np.linalg.qr(np.vander(position, k, increasing=True))
-    rows: Floats = (basis * np.sign(np.diag(upper))).T[1:]
-    return rows
+def _polynomials(k: int) -> Integers:
+    """Polynomials in the code, orthogonal to constants; row 0 is the trend.
+
+    They are Gram's, by their recurrence in whole numbers: no machine rounds them in its own way.
+    """
+    trend = [2 * code - k + 1 for code in range(k)]
+    before, last, rows = [0] * k, [1] * k, []
+    for n in range(k - 1):
+        back = n * (k * k - n * n)
+        both = zip(trend, last, before, strict=True)
+        before, last = last, [((2 * n + 1) * x * a - back * b) // (n + 1) for x, a, b in both]
+        rows.append(_nearest(last))
+    return np.array(rows, dtype=np.int64).reshape(k - 1, k)
+
+
+def _nearest(values: list[int]) -> list[int]:
+    """The whole numbers next to GRID times these, scaled to a sum of squares of one."""
+    square = sum(value * value for value in values)
+    halves = (isqrt(4 * GRID**2 * value * value // square) for value in values)
+    return [(half + 1) // 2 * (-1 if v < 0 else 1) for half, v in zip(halves, values, strict=True)]
