@@ -27,6 +27,7 @@ FLARE = os.environ.get("PRIVET_FLARE")
 pytestmark = pytest.mark.skipif(FLARE is None, reason="make federated runs this")
 SITES = tuple(f"hospital-{letter}" for letter in "abcd")
 ADMIN = "admin@privet.org"
+QUESTIONS = 3  # of a study: columns, pairs, triples
 PATIENCE = 180.0  # seconds after which a step counts as hung, however busy the machine
 
 
@@ -229,50 +230,52 @@ class Study:
 
 
 def test_a_killed_coordinator_goes_on_and_all_sites_answer(federation: Federation) -> None:
-    study = Study(federation, "first")
-    for site in SITES:
-        study.open(site)
-    study.discover()
-    federation.submit()
-    answers = study.home / "out" / "answers"
-    wait_for("answer", lambda: len(list(answers.glob("1-1-*.masked"))) == len(SITES))
-    federation.kill("coordinator")
-    charged = [study.charges(site) for site in SITES]
-    wait_for("end of the job", lambda: federation.processes["postman"].poll() is not None)
-    process = study.discover()
-    federation.submit()
-    wait_for("graph", lambda: process.poll() is not None)
-    assert process.returncode == 0, federation.log("coordinator")
-    assert charged in ([1] * 4, [2] * 4)
-    assert [study.charges(site) for site in SITES] == [2] * 4, "no question was charged twice"
-    assert [line["label"] for line in study.certificate()["sites"]] == list(SITES)
-    study.close()
+    with closing(Study(federation, "first")) as study:
+        for site in SITES:
+            study.open(site)
+        study.discover()
+        federation.submit()
+        answers = study.home / "out" / "answers"
+        wait_for("answer", lambda: len(list(answers.glob("1-1-*.masked"))) == len(SITES))
+        federation.kill("coordinator")
+        charged = [study.charges(site) for site in SITES]
+        wait_for("end of the job", lambda: federation.processes["postman"].poll() is not None)
+        process = study.discover()
+        federation.submit()
+        wait_for("graph", lambda: process.poll() is not None)
+        assert process.returncode == 0, federation.log("coordinator")
+        assert charged in ([1] * 4, [2] * 4)
+        assert [study.charges(site) for site in SITES] == [QUESTIONS] * 4, (
+            "no question was charged twice"
+        )
+        assert [line["label"] for line in study.certificate()["sites"]] == list(SITES)
 
 
 def test_who_refuses_or_is_killed_is_left_out(federation: Federation) -> None:
     """First two of four cannot answer, which is too few; then one of them can."""
-    study = Study(federation, "second")
-    for site in SITES:
-        study.open(site)
-    policy = study.home / SITES[0] / "policy.toml"
-    allowed = policy.read_text("utf-8")
-    federation.kill(f"{SITES[0]}-door")
-    policy.write_text(allowed.replace("largest_epsilon = 1.0", "largest_epsilon = 0.5"), "utf-8")
-    federation.kill(f"{SITES[3]}-flare")
-    kill_all(federation.kit(SITES[3]))
-    process = study.discover()
-    federation.submit()
-    wait_for("refusal", lambda: process.poll() is not None)
-    assert process.returncode == 2
-    assert "2 of 4 sites would answer" in federation.log("coordinator")
-    assert not any(study.charges(site) for site in SITES)
-    wait_for("end of the job", lambda: federation.processes["postman"].poll() is not None)
-    policy.write_text(allowed, "utf-8")
-    study.open(SITES[0])
-    process = study.discover()
-    federation.submit()
-    wait_for("graph", lambda: process.poll() is not None)
-    assert process.returncode == 0, federation.log("coordinator")
-    assert [line["label"] for line in study.certificate()["sites"]] == list(SITES[:3])
-    assert [study.charges(site) for site in SITES] == [2, 2, 2, 0]
-    study.close()
+    with closing(Study(federation, "second")) as study:
+        for site in SITES:
+            study.open(site)
+        policy = study.home / SITES[0] / "policy.toml"
+        allowed = policy.read_text("utf-8")
+        federation.kill(f"{SITES[0]}-door")
+        policy.write_text(
+            allowed.replace("largest_epsilon = 1.0", "largest_epsilon = 0.5"), "utf-8"
+        )
+        federation.kill(f"{SITES[3]}-flare")
+        kill_all(federation.kit(SITES[3]))
+        process = study.discover()
+        federation.submit()
+        wait_for("refusal", lambda: process.poll() is not None)
+        assert process.returncode == 2
+        assert "2 of 4 sites would answer" in federation.log("coordinator")
+        assert not any(study.charges(site) for site in SITES)
+        wait_for("end of the job", lambda: federation.processes["postman"].poll() is not None)
+        policy.write_text(allowed, "utf-8")
+        study.open(SITES[0])
+        process = study.discover()
+        federation.submit()
+        wait_for("graph", lambda: process.poll() is not None)
+        assert process.returncode == 0, federation.log("coordinator")
+        assert [line["label"] for line in study.certificate()["sites"]] == list(SITES[:3])
+        assert [study.charges(site) for site in SITES] == [*[QUESTIONS] * 3, 0]
