@@ -66,7 +66,7 @@ $(FLARE)/.installed:
 federated: $(VENV)/.installed-test $(FLARE)/.installed
 	PRIVET_FLARE=$(FLARE)/bin $(BIN)/python -m pytest -n 0 tests/deployment
 
-# Every table of the documents that is about accuracy, measured anew; about a quarter of an hour on two
+# Every table of the documents that is about accuracy, measured anew; about twenty minutes on two
 # cores. `make bench ARCHIVE=folder`, where the files of the archive (docs/benchmarks.md) are there already.
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
@@ -74,6 +74,7 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python bench/accuracy.py --networks sachs,child --rows 1000,10000,1000000 \
 		--epsilons 0.1,1,inf --name accuracy-rows
 	$(BIN)/python bench/numeric.py
+	$(BIN)/python bench/mixed.py
 	$(BIN)/python bench/confidence.py
 	$(BIN)/python bench/searches.py
 	$(BIN)/python bench/searches.py --numeric --runs 3

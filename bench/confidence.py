@@ -23,6 +23,7 @@ from privet.networks import random_network
 from privet.networks.network import Network
 
 BINS = (0.0, 0.3, 0.5, 0.7, 0.85, 0.95, 0.98, 0.99, 1.0)
+TOLD = ("networks", "what", "from", "to", "confidence", "share_true", "error", "number")
 PUBLIC = ("cancer", "earthquake", "survey", "asia", "sachs", "child", "insurance", "alarm")
 
 
@@ -111,20 +112,24 @@ def main() -> None:
     judged += parallel(public_run, jobs, asked.processes)
     records = [record for run in judged for record in run]
     rows = []
+    told: list[list[Any]] = []
     for kind in ("random", "public"):
         for what in ("edge", "arrow"):
             mine = [(c, t) for k, w, c, t in records if (k, w) == (kind, what)]
             for low, high, mean, share, error, number in binned(mine):
+                told.append([kind, what, low, high, mean, share, error, number])
                 shown = f"{share:.3f} ± {error:.3f}"
                 rows.append([kind, what, f"{low:g}–{high:g}", f"{mean:.3f}", shown, number])
         for what in ("separated", "undecided"):
             true = np.array([t for k, w, _, t in records if (k, w) == (kind, what)])
             error = np.sqrt(true.mean() * (1 - true.mean()) / len(true))
+            told.append([kind, what, None, None, None, true.mean(), error, len(true)])
             shown = f"{true.mean():.3f} ± {error:.3f}"
             rows.append([kind, f"{what} pair", "", "", shown, len(true)])
     header = ["networks", "what", "confidence", "mean", "share true ± se", "number"]
     plot(records, Path(__file__).parent.parent / "docs" / "calibration.svg")
-    write("confidence", "Confidence against truth", markdown(header, rows), None)
+    numbers = [dict(zip(TOLD, line, strict=True)) for line in told]
+    write("confidence", "Confidence against truth", markdown(header, rows), numbers)
 
 
 if __name__ == "__main__":

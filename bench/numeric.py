@@ -25,6 +25,8 @@ SETTINGS = [
     (10_000, 10, 0.4),
     (10_000, 50, 0.06),
     (100_000, 20, 0.1),
+    (10_000, 20, 0.0),  # independent columns: each edge found is false, and SHD counts them
+    (10_000, 50, 0.0),
 ]
 
 
