@@ -8,12 +8,16 @@ and --epsilon 1 in the shell. Where they differ otherwise, both are written: ``�
 
 from __future__ import annotations
 
+import os
 import re
+from errno import ENAMETOOLONG
 from pathlib import Path
 from typing import Any
 
 _NAMED = re.compile("⟦([^⟦⟧]*)⟧")
 _UNNAMEABLE = re.compile("[\0\ud800-\udfff]")
+_ADDRESS = re.compile("[a-z]{2,}:")  # of a table elsewhere; a drive has one letter
+LONGEST = 200  # characters of a value that a message shows
 _WITHOUT = {"private=False": "--no-privacy", "reuse=False": "--no-reuse"}
 
 
@@ -104,14 +108,32 @@ def expect(
     where a path is taken, a text is one that a file can be named by."""
     known = kinds if isinstance(kinds, tuple) else (kinds,)
     fits = isinstance(value, known) and (bool in known or not isinstance(value, bool))
-    if not fits or (Path in known and isinstance(value, str) and _UNNAMEABLE.search(value)):
-        kind = type(value).__name__
-        raise error(f"⟦{name}⟧ is {_short(value)} (of type {kind}); {fix}")
+    nameless = Path in known and isinstance(value, str | Path) and not _is_nameable(value)
+    if not fits or nameless:
+        found = f"{_short(value)} (of type {type(value).__name__})"
+        rule = ", which no file can be called" if nameless else ""
+        raise error(f"⟦{name}⟧ is {found}{rule}; {fix}")
+
+
+def _is_nameable(path: str | Path) -> bool:
+    """Whether a file can have this name: systems refuse some texts, and what is too long."""
+    if _UNNAMEABLE.search(str(path)):
+        return False
+    try:
+        os.lstat(path)
+    except OSError as error:
+        return error.errno != ENAMETOOLONG or _ADDRESS.match(str(path)) is not None
+    except ValueError:
+        return False
+    return True
 
 
 def _short(value: object) -> str:
-    """Simple values are shown; others may hold rows."""
-    return repr(value) if isinstance(value, str | int | float | None) else "no such thing"
+    """Simple values are shown, if they are not long; others may hold rows."""
+    if not isinstance(value, str | int | float | Path | None):
+        return "no such thing"
+    shown = repr(str(value) if isinstance(value, Path) else value)
+    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST // 2]}...{shown[-9:]}"
 
 
 NOTE = "privet: "  # how a note on an error begins that the command line may show

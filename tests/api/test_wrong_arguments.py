@@ -19,6 +19,7 @@ from privet.errors import PrivetError
 WRONG: tuple[Any, ...] = (
     *(None, True, -1, 0, 7, 1.5, float("nan"), float("inf"), 10**400, 1j, Fraction(1, 3)),
     *("", "nonsense", "a\x00b", "\ud800", b"bytes", Path("nowhere"), object(), print),
+    *("n" * 300, Path("n" * 5000), "elsewhere://n?table=" + "n" * 300),  # no file can be called so
     *([], [1], ["x"], [["x", 1]], (), {}, {"x": 1}, {1: 2}, {"x"}, np.zeros((2, 2)), np.int64(3)),
 )
 NAMES = ("smoke", "cancer", "cough")

@@ -39,6 +39,17 @@ LEVELS = 'levels = ["no", "yes"]'
 NUMERIC = 'kind = "numeric"\nbounds = [0, 1]'
 CATEGORICAL = f'kind = "categorical"\n{LEVELS}'
 
+LONG = "n" * 300
+# Commands that end in a path.
+TAKE_A_PATH = (
+    ("ledger", "show", "--ledger"),
+    ("schema", "draft"),
+    ("simulate", "asia", "--rows", "10", "--output"),
+    (*GOOD, "--ledger"),
+    GOOD[:-1],
+    ("discover", "--output", "out", "--evidence"),
+)
+
 # name: (files to write, command, what the message must say)
 CASES: dict[str, tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = {
     "no data file": ({}, ("discover", "nil.csv", *GOOD[2:]), ("nil.csv", "check the path")),
@@ -57,6 +68,10 @@ CASES: dict[str, tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = {
         GOOD,
         ("'sprinkler'", "did you mean 'sprinklr'"),
     ),
+    **{
+        f"a name too long for {words[0]} {at}": ({}, (*words, LONG), ("nnn...", "no file"))
+        for at, words in enumerate(TAKE_A_PATH)
+    },
     "no schema": ({}, having(schema=None), ("privet schema draft DATA > schema.toml",)),
     "no schema file": ({}, having(schema="nil.toml"), ("nil.toml", "privet schema draft")),
     "bad TOML": ({"schema.toml": "name = \n"}, GOOD, ("not valid TOML", "line 1")),

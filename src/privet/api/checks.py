@@ -7,6 +7,7 @@ A command asks here before it loads anything heavy, so nothing heavy is loaded h
 
 from __future__ import annotations
 
+import os
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -106,8 +107,7 @@ def check_data(data: object) -> None:
         raise DataError("there are no data; give a CSV or Parquet file, a DataFrame or a table")
     if isinstance(data, str | Path):
         expect(data, (str, Path), "data", "give the path of a file", DataError)
-        path = Path(data)
-        if path.exists() and not path.is_file() and not path.is_dir():
+        if os.path.exists(data) and not os.path.isfile(data) and not os.path.isdir(data):
             raise DataError(
                 f"{str(data)!r} is a pipe or a device, which can be read only once; save the "
                 f"table as a file first"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from privet.errors import EvidenceError
+from privet.errors import EvidenceError, expect
 from privet.graph.formats.files import load as load_graph
 from privet.results.explanation import Explanation
 from privet.results.explanation import explain as explained
@@ -16,6 +16,7 @@ from privet.results.saved import load
 
 def explain(folder: str | Path, a: str, b: str) -> Explanation:
     """Why two columns of the graph in a folder of results are joined, or not."""
+    expect(folder, (str, Path), "folder", "name the folder of results", EvidenceError)
     place = Path(folder)
     if not place.is_dir():
         raise EvidenceError(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privet.errors import DataError
+from privet.errors import DataError, expect
 from privet.files.bar import without_bar
 from privet.files.delimited import records
 from privet.schema.build import default_name
@@ -192,6 +192,7 @@ def _readable(path: Path) -> Iterator[None]:
     """Whatever is wrong with a file as an error with the fix."""
     import duckdb
 
+    expect(path, Path, "data", "give the path of a file", DataError)
     if not path.is_file():
         raise DataError(f"there is no file {str(path)!r}; name a CSV or Parquet file")
     try:

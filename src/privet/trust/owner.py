@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -54,9 +55,11 @@ def _is_plain(data: object) -> bool:
     if not isinstance(data, str | Path):
         return is_frame(data)
     path = Path(data)
-    if path.is_file():
+    if os.path.isfile(path):
         return not _holds_tables(path)
-    return not (path.is_dir() or re.match("[a-z]{2,}:", str(data)) or set("*?") & set(path.name))
+    return not (
+        os.path.isdir(path) or re.match("[a-z]{2,}:", str(data)) or set("*?") & set(path.name)
+    )
 
 
 def _holds_tables(path: Path) -> bool:
