@@ -14,7 +14,7 @@ import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
 from privet.evidence.copies import counted as guessed
-from privet.evidence.counts import PairCounts, pairs_by_shape
+from privet.evidence.counts import PairCounts
 from privet.evidence.cuts import as_cut, chosen
 from privet.evidence.exact_tables import ExactTables
 from privet.evidence.table_replicas import PairNoise, table_replicas
@@ -121,13 +121,10 @@ class FirstLook:
 
     def __call__(self, schema: Schema, releases: tuple[Release, ...]) -> list[tuple[int, ...]]:
         evidence = TableEvidence.from_releases(schema, schema.names, releases)
-        pairs: list[tuple[Indices, Floats]] = []
         self.counts, self.same = PairCounts.of(evidence), {}
         if self.counts is not None:
-            shapes, tables_of = pairs_by_shape(evidence), self.counts.tables
-            pairs = [(some, tables_of(some).astype(float)) for some in shapes]
             self.same = copies_of(schema, guessed(schema.names, self.counts))
-        self.pooled = Memo(OfPairs(evidence, pairs), len(schema.columns))
+            self.pooled = Memo(OfPairs(evidence, self.counts), len(schema.columns))
         return tables.interesting(schema, releases, self.pooled, self.same)
 
 
