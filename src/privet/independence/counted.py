@@ -26,8 +26,8 @@ else:
 MOST_WORK = 1 << 21  # products for one test; above, linear algebra is faster in arrays
 AT_ONCE = 1 << 21  # numbers in one call, so that memory stays bounded
 
-# Of sets (x, Z), (y, Z) and (x, y): where their tables start (a row for each question), how far apart
-# the levels of each of their columns are, and all tables.
+# Of sets (x, Z), (y, Z) and (x, y): where their tables start (a row for each question), how far
+# apart the levels of each of their columns are, and all tables.
 Found = Callable[[Indices, Indices, Indices], tuple[Indices, Indices, Integers]]
 
 
