@@ -64,6 +64,8 @@ class TableJudge:
         lowest = out if out.ndim == 1 else out.min(axis=0)
         open_ = np.flatnonzero(known & (lowest < log(2)))  # above it, the mean stays positive
         open_ = open_[self.table_known(questions[open_])]
+        if not len(open_):
+            return out
         freedom, whole = chi2.factors(self.evidence, questions[open_], strata=True)
         both = np.logaddexp(out[..., open_], whole - bar) - log(2)
         asked = (freedom > 0) & (out[..., open_] < log(2))  # as if each replica were alone

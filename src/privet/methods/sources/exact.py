@@ -126,7 +126,7 @@ class FirstLook:
         if self.counts is not None:
             self.same = copies_of(schema, guessed(schema.names, self.counts))
             self.pooled = Memo(OfPairs(evidence, self.counts), len(schema.columns))
-        found, self.strength = tables.first_look(schema, releases, self.pooled, self.same)
+        found, self.strength = tables.first_look(schema, evidence, self.pooled, self.same)
         return tables.triples_in(found, self.strength)
 
 

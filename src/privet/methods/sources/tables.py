@@ -231,7 +231,8 @@ def _weight(curator: Curator, query: Components, order: int) -> Fraction:
 
 def interesting(schema: Schema, releases: tuple[Release, ...]) -> list[tuple[int, ...]]:
     """The triples that the first look finds worth measuring, with all their subsets."""
-    return triples_in(*first_look(schema, releases))
+    evidence = TableEvidence.from_releases(schema, schema.names, releases)
+    return triples_in(*first_look(schema, evidence))
 
 
 def triples_in(found: Skeleton, strength: NDArray[np.float64]) -> list[tuple[int, ...]]:
@@ -255,7 +256,7 @@ def triples_in(found: Skeleton, strength: NDArray[np.float64]) -> list[tuple[int
 
 def first_look(
     schema: Schema,
-    releases: tuple[Release, ...],
+    evidence: TableEvidence,
     pooled: Ask | None = None,
     same: Mapping[str, str] | None = None,
 ) -> tuple[Skeleton, NDArray[np.float64]]:
@@ -265,7 +266,6 @@ def first_look(
 
     It does not depend on the options of the search, which may differ from search to search.
     """
-    evidence = TableEvidence.from_releases(schema, schema.names, releases)
     size = len(schema.columns)
     lenient = TableJudge(evidence, alpha=default_level(size) * LENIENCE, pooled=pooled)
     strict = TableJudge(evidence, alpha=default_level(size), pooled=pooled)
