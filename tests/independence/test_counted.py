@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from privet.arrays import Indices
-from privet.evidence.counts import pairs_by_shape
+from privet.evidence.counts import PairCounts
 from privet.evidence.table_replicas import PairNoise, table_replicas
 from privet.evidence.tables import TableEvidence
 from privet.independence import chi2, counted
@@ -88,9 +88,10 @@ def test_tables_of_pairs_give_the_tests_that_interactions_give(
 ) -> None:
     monkeypatch.setattr(counted, "MOST_WORK", most_work)
     evidence = Tables().evidence()
-    pairs = [(some, evidence.tables(some)) for some in pairs_by_shape(evidence)]
     questions = np.array(list(permutations(range(6), given + 2)), dtype=np.intp)
-    found = counted.OfPairs(evidence, pairs)(questions)
+    counts = PairCounts.of(evidence)
+    assert counts is not None
+    found = counted.OfPairs(evidence, counts)(questions)
     wanted = chi2.factors(evidence, questions, strata=False)[1]
     np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-8)
     assert found.std() > 1

@@ -186,6 +186,8 @@ class ExactTables:
         """Whether the table is known, or is now, as the margin of a known one."""
         if key in self._known:
             return True
+        if not self._releases:
+            return False
         whole = self._holder(key) or self._unfolded(key)
         if whole is None:
             return False

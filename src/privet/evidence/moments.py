@@ -70,13 +70,12 @@ class MomentEvidence:
         query = last.asked(Moments)
         rough = [one for one in measured[:-1] if one.asked(Moments).reaches == query.reaches]
         covariance, noise = _with_rough(rough[-1], last) if rough else shape(last)
-        inverse = np.linalg.inv(linear_map(query))
-        p = len(inverse)
+        p, back = len(query.columns), _back(query)
         return MomentEvidence(
             names=query.columns,
             rows=row_count(last),
-            covariance=_apart(inverse @ covariance @ inverse.T, unseen(*rough[-1:], last)),
-            metric=inverse @ inverse.T,
+            covariance=_apart(_carried(back, covariance), unseen(*rough[-1:], last)),
+            metric=_carried(back, np.eye(p)),
             noise=noise,
             spread=(p + 2) / p if query.radius == DIRECTION else 1.0,
             scales=np.array(query.reaches),
@@ -261,11 +260,15 @@ def unseen(*releases: Release) -> Bools:
 def _excess(release: Release) -> Floats:
     """Deviations of its noise by which a column's variance exceeds what its place would allow."""
     query = release.asked(Moments)
-    back = np.linalg.inv(linear_map(query))
+    back = _back(query)
     covariance, mean = centred(release)
-    variance = ((back @ covariance) * back).sum(axis=1)
-    doubt = np.sqrt(2) * _deviation(release) / row_count(release) * (back**2).sum(axis=1)
-    off_centre = (back @ mean) ** 2 / OFF_CENTRE
+    if back.ndim == 1:
+        variance, lengths, off_centre = back * covariance.diagonal() * back, back**2, back * mean
+    else:
+        variance, lengths = ((back @ covariance) * back).sum(axis=1), (back**2).sum(axis=1)
+        off_centre = back @ mean
+    doubt = np.sqrt(2) * _deviation(release) / row_count(release) * lengths
+    off_centre = off_centre**2 / OFF_CENTRE
     off_centre *= query.radius == DIRECTION  # whole rows lose nothing
     return np.asarray((variance - off_centre) / doubt)
 
@@ -283,7 +286,23 @@ def _apart(covariance: Floats, columns: Bools) -> Floats:
 
 def linear_map(query: Moments) -> Floats:
     """B, such that v holds B (x - centre), up to its length, in units of the reaches."""
-    return np.array(query.transform, dtype=np.float64) / FINE
+    return query.matrix / FINE
+
+
+def _back(query: Moments) -> Floats:
+    """The inverse of this map; the numbers on its diagonal alone, if the map only scales."""
+    forth = linear_map(query)
+    scales = forth.diagonal()
+    if query.only_scales and scales.all():
+        return np.asarray(1 / scales)
+    return np.asarray(np.linalg.inv(forth))
+
+
+def _carried(back: Floats, covariance: Floats) -> Floats:
+    """A covariance on the other side of that inverse."""
+    if back.ndim == 1:
+        return back[:, None] * covariance * back
+    return back @ covariance @ back.T
 
 
 def row_count(release: Release) -> float:

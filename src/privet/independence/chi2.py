@@ -150,6 +150,8 @@ def terms_of(
     if asked is not None:
         some = np.flatnonzero(asked.any(axis=0))
         questions, asked = questions[some], asked[:, some]
+    if not len(questions):
+        return
     make = _full_by_shape if strata else _pooled_by_shape
     for found in zip(*(make(site, questions) for site in sites), strict=True):
         places = found[0][0]

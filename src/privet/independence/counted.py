@@ -4,12 +4,13 @@ be: ``_counted.c`` does what ``pooled_counted`` of ``chi2.py`` does in arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices, Integers
+from privet.evidence.counts import PairCounts
 from privet.evidence.located import alike
 from privet.evidence.table_replicas import PairNoise
 from privet.evidence.tables import TableEvidence
@@ -25,8 +26,9 @@ else:
 MOST_WORK = 1 << 21  # products for one test; above, linear algebra is faster in arrays
 AT_ONCE = 1 << 21  # numbers in one call, so that memory stays bounded
 
-# Of sets of columns, ascending: where their tables start (a row for each question), and all tables.
-Found = Callable[[Indices, Indices, Indices], tuple[Indices, Integers]]
+# Of sets (x, Z), (y, Z) and (x, y): where their tables start (a row for each question), how far
+# apart the levels of each of their columns are, and all tables.
+Found = Callable[[Indices, Indices, Indices], tuple[Indices, Indices, Integers]]
 
 
 def factors(
@@ -69,12 +71,9 @@ def _parts(
 def _called(
     evidence: TableEvidence, questions: Indices, found: Found, noise: PairNoise | None = None
 ) -> Floats:
-    """The tables of (x, Z), (y, Z) and (x, y) are found with their columns in ascending order."""
     count, width = questions.shape
     pairs = questions[:, :2]
-    margins = [np.delete(questions, 1 - end, axis=1) for end in (0, 1)]
-    first, counts = found(*(np.sort(sets, axis=1) for sets in (*margins, pairs)))
-    steps = np.concatenate([_steps(evidence, sets) for sets in (*margins, pairs)], axis=1)
+    first, steps, counts = found(np.delete(questions, 1, axis=1), questions[:, 1:], pairs)
     levels, units, copies = np.array(evidence.cardinalities)[questions], np.empty(0), 0
     if noise is not None:
         copies, sizes = noise.copies, (levels[:, :2] - 1).prod(axis=1)
@@ -97,14 +96,16 @@ def _steps(evidence: TableEvidence, sets: Indices) -> Indices:
 def _asked(evidence: TableEvidence, tables: chi2.Count) -> Found:
     """The tables of margins as ``tables`` counts them, each once, and pairs from evidence."""
 
-    def found(x: Indices, y: Indices, pairs: Indices) -> tuple[Indices, Integers]:
+    def found(*sets: Indices) -> tuple[Indices, Indices, Integers]:
+        steps = np.concatenate([_steps(evidence, each) for each in sets], axis=1)
+        x, y, pairs = (np.sort(each, axis=1) for each in sets)
         different, place = np.unique(np.concatenate([x, y]), axis=0, return_inverse=True)
         parts = [np.asarray(table, dtype=np.int64).ravel() for table in tables(different)]
         starts = np.cumsum([0, *map(len, parts)])
         sizes = np.array(evidence.cardinalities)[pairs].prod(axis=1)
         known = _in_turn(evidence, pairs, sizes, evidence.tables)
         first = [*starts[place].reshape(2, -1), starts[-1] + np.cumsum(sizes) - sizes]
-        return np.stack(first, axis=1), np.concatenate([*parts, _whole(known)])
+        return np.stack(first, axis=1), steps, np.concatenate([*parts, _whole(known)])
 
     return found
 
@@ -112,28 +113,17 @@ def _asked(evidence: TableEvidence, tables: chi2.Count) -> Found:
 class OfPairs:
     """Log Bayes factors on exact evidence of all pairs, with at most one column given."""
 
-    def __init__(self, evidence: TableEvidence, pairs: Sequence[tuple[Indices, Floats]]) -> None:
-        """``pairs`` are all pairs and their tables, those of one shape together."""
-        self._evidence, size = evidence, len(evidence.names)
-        levels = np.array(evidence.cardinalities)
-        ones = [evidence.tables(np.array([[i]])).ravel() for i in range(size)]
-        self._alone, start = np.cumsum(levels) - levels, int(levels.sum())
-        self._first, parts = np.zeros((size, size), dtype=np.int64), list[Floats]()
-        for some, tables in pairs:
-            up = some[:, 0] < some[:, 1]
-            turned = tables[~up].swapaxes(1, 2)
-            for (x, y), each in ((some[up].T, tables[up]), (some[~up, ::-1].T, turned)):
-                self._first[x, y] = start + tables[0].size * np.arange(len(each))
-                start += each.size
-                parts.append(each.ravel())
-        self._counts = _whole(np.concatenate([*ones, *parts]))
+    def __init__(self, evidence: TableEvidence, counts: PairCounts) -> None:
+        self._evidence, self._starts = evidence, counts.starts
+        self._counts = np.ascontiguousarray(counts.matrix)
 
-    def _found(self, *sets: Indices) -> tuple[Indices, Integers]:
-        first = [
-            self._alone[each[:, 0]] if each.shape[1] == 1 else self._first[tuple(each.T)]
-            for each in sets
-        ]
-        return np.stack(first, axis=1), self._counts
+    def _found(self, *sets: Indices) -> tuple[Indices, Indices, Integers]:
+        """Where they are in the matrix; a column by itself lies on its diagonal."""
+        down = len(self._counts)
+        steps = [np.array([down + 1] if each.shape[1] == 1 else [down, 1]) for each in sets]
+        first = [self._starts[each] @ own for each, own in zip(sets, steps, strict=True)]
+        of_each = np.broadcast_to(np.concatenate(steps), (len(sets[0]), sum(map(len, steps))))
+        return np.stack(first, axis=1), of_each, self._counts
 
     def __call__(self, questions: Indices) -> Floats:
         evidence = self._evidence

@@ -97,9 +97,12 @@ def _log_ratio(statistic: Floats, freedom: Floats, shift: Floats) -> Floats:
     """log of the noncentral chi-square density against the central: exp(-λ/2) ₀F₁(m/2; λT/4)."""
     half, x = freedom / 2, np.sqrt(np.maximum(statistic * shift, 0.0))
     large = np.maximum(x, 1.0)
-    with np.errstate(divide="ignore"):
-        bessel = np.log(ive(half - 1, large)) + large
-    series = gammaln(half) + (1 - half) * np.log(large / 2) + bessel
+    if (half == 0.5).all():  # of correlations: cosh x
+        series = large + np.log1p(np.exp(-2 * large)) - log(2)
+    else:
+        with np.errstate(divide="ignore"):
+            bessel = np.log(ive(half - 1, large)) + large
+        series = gammaln(half) + (1 - half) * np.log(large / 2) + bessel
     small = x**2 / 4 / half
     return np.asarray(np.where((x < 1) | ~np.isfinite(series), small, series) - shift / 2)
 

@@ -31,15 +31,19 @@ class TableJudge:
     """Answers questions (x, y, *Z) from evidence.
 
     On a stack of replicas each answer has one row per replica. ``pooled`` gives the log Bayes
-    factors of pooled tests on pairs, with at most one column given, if these are kept elsewhere.
+    factors of pooled tests on pairs, with at most one column given, if these are kept elsewhere,
+    and ``strength`` the squared effects of all pairs, if these are known.
     """
 
     evidence: TableEvidence
     alpha: float
     pooled: Callable[[Indices], Floats] | None = None
+    strength: Floats | None = None
 
     def strengths(self, pairs: Bools | None = None) -> Floats:
         """Squared effect φ² of each pair, without what noise adds; the least of those not asked."""
+        if self.strength is not None and pairs is None:
+            return self.strength
         size = len(self.evidence.names)
         x, y = np.nonzero(np.triu(np.ones((size, size), dtype=bool) if pairs is None else pairs, 1))
         out = np.full((*self.evidence.replicas, size, size), 1e-9)
@@ -60,6 +64,8 @@ class TableJudge:
         lowest = out if out.ndim == 1 else out.min(axis=0)
         open_ = np.flatnonzero(known & (lowest < log(2)))  # above it, the mean stays positive
         open_ = open_[self.table_known(questions[open_])]
+        if not len(open_):
+            return out
         freedom, whole = chi2.factors(self.evidence, questions[open_], strata=True)
         both = np.logaddexp(out[..., open_], whole - bar) - log(2)
         asked = (freedom > 0) & (out[..., open_] < log(2))  # as if each replica were alone

@@ -5,14 +5,27 @@
 
 #include "_skeleton.h"
 
-/* How many different questions are asked about the triples whose ends are i and j. */
-static int64_t questions(const char *joined, Py_ssize_t size, Py_ssize_t i, Py_ssize_t j) {
-    int64_t some = 0, common = 0;
-    for (Py_ssize_t z = 0; z < size; z++) {
-        const int a = joined[i * size + z], b = joined[j * size + z];
-        some += a || b, common += a && b;
-    }
+/* How many different questions are asked about triples whose ends have so many neighbours together,
+   and so many in common. */
+static int64_t questions(int64_t some, int64_t common) {
     return common ? 1 + some + common * (some - common) + common * (common - 1) / 2 : 0;
+}
+
+/* The same about all triples; ``degrees`` and ``common`` have a place for each column. */
+static int64_t all_questions(const char *joined, Py_ssize_t size, int64_t *degrees, int64_t *common) {
+    int64_t count = 0;
+    for (Py_ssize_t i = 0; i < size; i++)
+        for (Py_ssize_t j = 0; j < size; j++) degrees[i] += joined[i * size + j];
+    for (Py_ssize_t i = 0; i < size; i++) {
+        memset(common, 0, (size_t)size * sizeof(int64_t));
+        for (Py_ssize_t z = 0; z < size; z++)
+            for (Py_ssize_t j = i + 1; joined[i * size + z] && j < size; j++)
+                common[j] += joined[z * size + j];
+        for (Py_ssize_t j = i + 1; j < size; j++)
+            if (!joined[i * size + j])
+                count += questions(degrees[i] + degrees[j] - common[j], common[j]);
+    }
+    return count;
 }
 
 static void weigh(Asker *a, const char *joined, const int64_t *triples, int count, double *out) {
@@ -20,10 +33,11 @@ static void weigh(Asker *a, const char *joined, const int64_t *triples, int coun
     for (int t = 0; t < count && !a->s->failed; t++, triples += 3)
         out[t] = factor(a, joined, (int)triples[0], (int)triples[1], (int)triples[2]);
     const double odds = log_odds(out, count);
+    int64_t *numbers = calloc(2 * (size_t)size, sizeof(int64_t));
     for (int t = 0; t < count; t++) out[t] += odds;
-    for (int i = 0; i < size; i++)
-        for (int j = i + 1; j < size; j++)
-            if (!joined[(size_t)i * size + j]) a->heard->count += questions(joined, size, i, j);
+    if (numbers) a->heard->count += all_questions(joined, size, numbers, numbers + size);
+    else a->s->failed = NO_MEMORY;
+    free(numbers);
 }
 
 /* --- Python ----------------------------------------------------------------------------------- */

@@ -167,9 +167,10 @@ def _listed(separators: Separators, size: int, most: int) -> NDArray[np.int32]:
 
 def _separators(told: NDArray[np.int32]) -> Separators:
     """The same as it was."""
-    out: Separators = {}
     counts = np.triu(told[:, :, 0] + 1, 1)
-    for count in range(told.shape[2]):
+    x, y = np.nonzero(counts == 1)  # nearly all, where there are many
+    out: Separators = dict.fromkeys(zip(x.tolist(), y.tolist(), strict=True), ())
+    for count in range(1, told.shape[2]):
         x, y = np.nonzero(counts == count + 1)
         pairs = zip(x.tolist(), y.tolist(), strict=True)
         out.update(zip(pairs, map(tuple, told[x, y, 1 : count + 1].tolist()), strict=True))

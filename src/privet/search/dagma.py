@@ -53,15 +53,16 @@ def dagma(
 
 def acyclicity(weights: Floats, s: float) -> tuple[float, Floats] | None:
     """h(W) and its gradient, or None where an eigenvalue of W ∘ W reaches s."""
-    matrix = s * np.eye(len(weights)) - weights * weights
-    try:
-        inverse = np.linalg.inv(matrix)
-    except np.linalg.LinAlgError:
+    from scipy.linalg.lapack import dgesv
+
+    eye = np.eye(len(weights))
+    factors, _, inverse, singular = dgesv(s * eye - weights * weights, eye)
+    if singular:
         return None
     if inverse.min() < -1e-12:  # a matrix of this kind is inside just if its inverse is >= 0
         return None
-    h = len(weights) * log(s) - float(np.linalg.slogdet(matrix)[1])
-    return h, 2 * inverse.T * weights
+    size = sum(log(abs(pivot)) for pivot in factors.diagonal().tolist())
+    return len(weights) * log(s) - size, 2 * inverse.T * weights
 
 
 class _Inside:

@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import factorial, frexp
-from typing import Any
 
 import numpy as np
 
-from privet.arrays import Bools, Floats
+from privet.arrays import Bools, Floats, Indices
 from privet.search.constraints import Constraints
 
 Smooth = Callable[[Floats], tuple[float, Floats]]
@@ -132,20 +131,24 @@ def minimised(smooth: Smooth, start: Floats, constraints: Constraints, sparsity:
     for _ in range(MOST_ROUNDS):
         slope = smooth(weights)[1]
         fresh = (weights == 0) & constraints.allowed & (np.abs(slope) > price + SLACK)
-        active = np.nonzero(fresh | (weights != 0))
-        if not len(active[0]) or (not fresh.any() and weights is not start):
+        active = np.flatnonzero(fresh | (weights != 0))
+        if not len(active) or (not fresh.any() and weights is not start):
             break
-        sign = np.where(fresh, -np.sign(slope), np.sign(weights))[active]
+        sign = np.where(fresh, -np.sign(slope), np.sign(weights)).take(active)
+        own = price.take(active)
 
         def penalised(
-            sizes: Floats, active: tuple[Any, ...] = active, sign: Floats = sign
+            sizes: Floats,
+            active: Indices = active,
+            sign: Floats = sign,
+            own: Floats = own,
         ) -> tuple[float, Floats]:
             value, inner = smooth(_spread(sizes * sign, active, len(price)))
-            return value + float(price[active] @ sizes), inner[active] * sign + price[active]
+            return value + float(own @ sizes), inner.take(active) * sign + own
 
         found = minimize(
             penalised,
-            np.abs(weights[active]),
+            np.abs(weights.take(active)),
             method="L-BFGS-B",
             jac=True,
             bounds=[(0, None)] * len(sign),
@@ -155,10 +158,10 @@ def minimised(smooth: Smooth, start: Floats, constraints: Constraints, sparsity:
     return weights
 
 
-def _spread(values: Floats, places: tuple[Any, ...], size: int) -> Floats:
-    out = np.zeros((size, size))
+def _spread(values: Floats, places: Indices, size: int) -> Floats:
+    out = np.zeros(size * size)
     out[places] = values
-    return out
+    return out.reshape(size, size)
 
 
 def without_circles(weights: Floats, threshold: float, constraints: Constraints) -> Weighted:

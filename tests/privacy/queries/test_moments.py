@@ -256,12 +256,12 @@ def test_queries_survive_json() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 40])
-def test_a_transform_that_only_scales_needs_no_product_and_gives_the_same(size: int) -> None:
+def test_a_transform_thatonly_scales_needs_no_product_and_gives_the_same(size: int) -> None:
     """Whole numbers are exact in either way; nor does it matter how rows lie in memory."""
     rng, schema = np.random.default_rng(size), schema_for(size)
     scales = np.diag(rng.integers(-FINE, FINE + 1, size))
     query = moments_for(size, rng, transform=tuple(map(tuple, scales.tolist())))
-    assert query._only_scales and moments_for(3, rng)._only_scales is False
+    assert query.only_scales and moments_for(3, rng).only_scales is False
     rows = rng.normal(scale=3, size=(2500, size))
     u = np.rint(np.clip((rows - query.centres) / query.reaches, -1, 1) * FINE).T
     assert np.array_equal(query._mapped(u), scales.astype(float) @ u)

@@ -14,7 +14,7 @@ import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
 from privet.evidence.copies import counted as guessed
-from privet.evidence.counts import PairCounts, pairs_by_shape
+from privet.evidence.counts import PairCounts
 from privet.evidence.cuts import as_cut, chosen
 from privet.evidence.exact_tables import ExactTables
 from privet.evidence.table_replicas import PairNoise, table_replicas
@@ -83,16 +83,16 @@ def _play(
     schema = curator.schema
     if kind(schema, search) == "moments":
         return moments.measure(curator, settings), None
-    look = FirstLook()
-    if search.untested:
-        releases, look.counts = tables.measure_pairs(curator, settings)
-    else:
-        releases = tables.measure(curator, settings, look)
+    releases, counts = tables.measure_pairs(curator, settings)
+    cuts, look = chosen(releases), FirstLook(counts)
+    asked = curator.cut(cuts)
+    if not search.untested:
+        settings.on_step("choosing triples", 0.2)
+        wanted = look(asked.schema, releases)
+        releases += tables.measure_triples(asked, settings, wanted)
     if not search.scored and not counts_needed(settings, search):
         return releases, None
     settings.on_step("counting tables", 0.4)
-    cuts = chosen(releases)
-    asked = curator.cut(cuts)
 
     def count(query: Tables | Fans) -> Release:
         found = asked.exact(query)
@@ -111,24 +111,23 @@ def _play(
 
 
 class FirstLook:
-    """Chooses triples, and keeps the pairs and what was asked of these for that, and the copies
-    that they show: a search asks it again."""
+    """Chooses triples, and keeps what was asked of the pairs for that, and the copies that they
+    show: a search asks it again."""
 
-    def __init__(self) -> None:
+    def __init__(self, counts: PairCounts | None) -> None:
+        self.counts = counts
         self.pooled: Ask | None = None
-        self.counts: PairCounts | None = None
+        self.strength: Floats | None = None
         self.same: dict[str, str] | None = None
 
     def __call__(self, schema: Schema, releases: tuple[Release, ...]) -> list[tuple[int, ...]]:
         evidence = TableEvidence.from_releases(schema, schema.names, releases)
-        pairs: list[tuple[Indices, Floats]] = []
-        self.counts, self.same = PairCounts.of(evidence), {}
+        self.same = {}
         if self.counts is not None:
-            shapes, tables_of = pairs_by_shape(evidence), self.counts.tables
-            pairs = [(some, tables_of(some).astype(float)) for some in shapes]
             self.same = copies_of(schema, guessed(schema.names, self.counts))
-        self.pooled = Memo(OfPairs(evidence, pairs), len(schema.columns))
-        return tables.interesting(schema, releases, self.pooled, self.same)
+            self.pooled = Memo(OfPairs(evidence, self.counts), len(schema.columns))
+        found, self.strength = tables.first_look(schema, evidence, self.pooled, self.same)
+        return tables.triples_in(found, self.strength)
 
 
 class Untested:
@@ -159,7 +158,9 @@ def on_counts(
     if evidence is None:
         return on_scores(Untested(), score, same, only_counts=True)
     alpha = settings.level(len(schema.columns))
-    few = TableJudge(evidence, alpha, None if look is None else look.pooled)
+    few = TableJudge(evidence, alpha)
+    if look is not None:
+        few = replace(few, pooled=look.pooled, strength=look.strength)
     told = settings.max_order is not None
     wide = ExactTableJudge(evidence, counted, few, all_known=told)
     judge = wide if counts_needed(settings, search) else few

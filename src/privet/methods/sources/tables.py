@@ -19,7 +19,7 @@ ledger's filter enforces (``proofs/filter.md``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -68,9 +68,6 @@ LENIENCE = 10.0
 # First half of what the columns leave: pairs; second half: triples.
 FIRST_SHARE = Fraction(1, 2)
 FEATURES = ("auto", "contrasts")
-
-# Which sets of columns matter, after a first look at all pairs.
-Look = Callable[[Schema, tuple[Release, ...]], list[tuple[int, ...]]]
 
 
 def check(schema: Schema, settings: Settings) -> None:
@@ -124,8 +121,7 @@ def _dearer(schema: Schema, order: int) -> str:
     )
 
 
-def measure(curator: Curator, settings: Settings, look: Look | None = None) -> tuple[Release, ...]:
-    """``look`` chooses the triples, if it is not the usual way."""
+def measure(curator: Curator, settings: Settings) -> tuple[Release, ...]:
     first = columns.measure(curator, settings)
     curator, margins, left = first.curator, first.releases, first.left
     if curator.pure and whole_is_quieter(curator.schema):
@@ -136,9 +132,7 @@ def measure(curator: Curator, settings: Settings, look: Look | None = None) -> t
             return found
     releases = _pairs(first, settings)
     settings.on_step("choosing triples", 0.2)
-    wanted = (look or interesting)(curator.schema, releases)
-    if releases[-1].variance == 0:  # without privacy nothing is gained by measuring twice
-        wanted = [members for members in wanted if len(members) > 2]
+    wanted = interesting(curator.schema, releases)
     settings.on_step("measuring triples", 0.3)
     return releases + _release(curator, wanted, left * (1 - FIRST_SHARE))
 
@@ -146,8 +140,8 @@ def measure(curator: Curator, settings: Settings, look: Look | None = None) -> t
 def measure_pairs(
     curator: Curator, settings: Settings
 ) -> tuple[tuple[Release, ...], PairCounts | None]:
-    """Without privacy, for searches that ask for no tests: all pairs, and no triples. They are
-    counted once, and told in the units in which others measure them."""
+    """Without privacy: all pairs, counted once and told in the units in which others measure
+    them."""
     first = columns.measure(curator, settings)
     schema = first.curator.schema
     if len(schema.columns) < 2:
@@ -160,6 +154,14 @@ def measure_pairs(
         asked = Cut(found.query.cuts, query) if isinstance(found.query, Cut) else query
         told += (replace(found, query=asked, values=values),)
     return told, counts
+
+
+def measure_triples(
+    curator: Curator, settings: Settings, wanted: list[tuple[int, ...]]
+) -> tuple[Release, ...]:
+    """Without privacy, after these: nothing is gained by measuring pairs twice."""
+    settings.on_step("measuring triples", 0.3)
+    return _release(curator, [each for each in wanted if len(each) > 2], Fraction(1))
 
 
 def _pairs(first: columns.First, settings: Settings) -> tuple[Release, ...]:
@@ -227,17 +229,16 @@ def _weight(curator: Curator, query: Components, order: int) -> Fraction:
     return Fraction(query.l2_squared(curator.schema), GRID ** (2 * order))
 
 
-def interesting(
-    schema: Schema,
-    releases: tuple[Release, ...],
-    pooled: Ask | None = None,
-    same: Mapping[str, str] | None = None,
-) -> list[tuple[int, ...]]:
-    """The triples that the first look finds worth measuring, with all their subsets. ``pooled``
-    answers tests on pairs and ``same`` are copies, if these are known."""
-    found, strength = _first_look(schema, releases, pooled, same)
+def interesting(schema: Schema, releases: tuple[Release, ...]) -> list[tuple[int, ...]]:
+    """The triples that the first look finds worth measuring, with all their subsets."""
+    evidence = TableEvidence.from_releases(schema, schema.names, releases)
+    return triples_in(*first_look(schema, evidence))
+
+
+def triples_in(found: Skeleton, strength: NDArray[np.float64]) -> list[tuple[int, ...]]:
+    """The same, of what it found."""
     triples: set[tuple[int, ...]] = set()
-    for k in range(len(schema.columns)):
+    for k in range(len(strength)):
         near = np.flatnonzero(found.adjacent[k])
         triples |= {tuple(sorted((i, j, k))) for i, j in combinations(near.tolist(), 2)}
         strongest = near[np.argsort(-strength[k, near], kind="stable")][:WIDEST]
@@ -250,21 +251,21 @@ def interesting(
     for members in triples | pairs:
         for order in range(1, len(members)):
             closed |= set(combinations(members, order))
-    return sorted(closed) or [(i,) for i in range(len(schema.columns))]
+    return sorted(closed) or [(i,) for i in range(len(strength))]
 
 
-def _first_look(
+def first_look(
     schema: Schema,
-    releases: tuple[Release, ...],
-    pooled: Ask | None,
-    same: Mapping[str, str] | None,
+    evidence: TableEvidence,
+    pooled: Ask | None = None,
+    same: Mapping[str, str] | None = None,
 ) -> tuple[Skeleton, NDArray[np.float64]]:
     """Orders 0 and 1 on pairs, lenient at order 0: what is near the bar gets a second look. Any
-    explanation is taken: what is left shares the budget of the second look.
+    explanation is taken: what is left shares the budget of the second look. ``pooled`` answers
+    tests on pairs and ``same`` are copies, if these are known.
 
     It does not depend on the options of the search, which may differ from search to search.
     """
-    evidence = TableEvidence.from_releases(schema, schema.names, releases)
     size = len(schema.columns)
     lenient = TableJudge(evidence, alpha=default_level(size) * LENIENCE, pooled=pooled)
     strict = TableJudge(evidence, alpha=default_level(size), pooled=pooled)

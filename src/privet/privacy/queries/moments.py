@@ -163,14 +163,14 @@ class Moments(Query):
         u, v = np.empty(block.shape[::-1]), np.empty((block.shape[1] + 1, len(block)))
         grid, ball = self._numbers
         compiled.moments.on_grid(u, _in_lines(block), *grid, FINE)
-        compiled.moments.cut(v, u if self._only_scales else self._transform @ u, ball)
+        compiled.moments.cut(v, u if self.only_scales else self.matrix @ u, ball)
         return v
 
     @cached_property
     def _numbers(self) -> tuple[tuple[Floats, Floats, Floats], Floats]:
         """What a grid is made of, with the scales that u is multiplied by, and a ball."""
         ones = np.ones(len(self.columns))
-        scales = np.diagonal(self._transform).copy() if self._only_scales else ones
+        scales = np.diagonal(self.matrix).copy() if self.only_scales else ones
         ball = np.array([self.room, self.radius, self.constant, NORM])
         return (np.array(self.centres), np.array(self.reaches), scales), ball
 
@@ -197,17 +197,18 @@ class Moments(Query):
 
     def _mapped(self, u: Floats) -> Floats:
         """The transform of u: whole numbers below 2**53, so exact in either way."""
-        if self._only_scales:
-            return np.diagonal(self._transform)[:, None] * u
-        return self._transform @ u
+        if self.only_scales:
+            return np.diagonal(self.matrix)[:, None] * u
+        return self.matrix @ u
 
     @cached_property
-    def _transform(self) -> Floats:
+    def matrix(self) -> Floats:
+        """The transform, in units of 1 / FINE."""
         return np.array(self.transform, dtype=np.float64)
 
     @cached_property
-    def _only_scales(self) -> bool:
-        return not np.count_nonzero(self._transform - np.diag(np.diagonal(self._transform)))
+    def only_scales(self) -> bool:
+        return not np.count_nonzero(self.matrix - np.diag(np.diagonal(self.matrix)))
 
 
 def _in_lines(block: Floats) -> Floats:

@@ -35,14 +35,18 @@ def multiplied(
         for start in range(0, len(members), AT_ONCE):
             at = members[start : start + AT_ONCE]
             stack: NDArray[Any] = widened(np.stack([tables[i] for i in at]), schema)
-            for axis in range(stack.ndim - 1):
-                factor = np.stack([factors[i][axis] for i in at])
-                moved = np.moveaxis(stack, axis + 1, 1)
-                flat = factor @ moved.reshape(len(at), moved.shape[1], -1)
-                stack = np.moveaxis(flat.reshape(len(at), -1, *moved.shape[2:]), 1, axis + 1)
+            for axis, shape in enumerate(stack.shape[1:]):  # in turn the first, and then the last
+                factor = _of_each([factors[i][axis] for i in at])
+                stack = (factor @ stack.reshape(len(at), shape, -1)).swapaxes(1, 2)
             flat = stack.reshape(len(at), -1) * np.array([units[i] for i in at])[:, None]
             out[starts[at][:, None] + np.arange(flat.shape[1])] = narrowed(flat)
     return out
+
+
+def _of_each(factors: list[Integers]) -> Integers:
+    """Matrices under each other, or the one that all of them are."""
+    first = factors[0]
+    return first if all(each is first for each in factors) else np.stack(factors)
 
 
 def beside(
