@@ -190,7 +190,7 @@ def played(data: object, schema: privet.Schema, method: str | list[str], **optio
         options = {"private": False} | options
         options.pop("delta", None)
     else:
-        options["epsilon"] = EPSILON
+        options.setdefault("epsilon", EPSILON)
         if not options.get("as_published"):
             options["ledger"] = privet.Ledger(":memory:")
     try:
@@ -237,6 +237,32 @@ def gaussian() -> tuple[dict[str, list[float]], privet.Schema]:
     return {n: values.tolist() for n, values in rows.items()}, model.schema()
 
 
+def uneven() -> Iterator[tuple[str, Case]]:
+    """Searches where levels are rare, so that rows are weighed."""
+    for search in ("pc", "ges", "fci", "mmhc"):
+        yield f"uneven, interaction-{search}", partial(on_rare_levels, f"interaction-{search}")
+
+
+def on_rare_levels(method: str) -> Outcome:
+    return played(*rare_levels(), method, epsilon=0.5, delta=1e-6)
+
+
+@cache
+def rare_levels() -> tuple[dict[str, list[Any]], privet.Schema]:
+    rng = np.random.default_rng(23)
+    a, e = (rng.random(ROWS) < share for share in (0.12, 0.06))
+    b = np.where(rng.random(ROWS) < 0.55, a, rng.random(ROWS) < 0.1)
+    c = rng.choice(3, ROWS, p=[0.85, 0.1, 0.05])
+    d = (b | (c > 0)) & (rng.random(ROWS) < 0.7) | (rng.random(ROWS) < 0.04)
+    codes = {"a": a, "b": b, "c": c, "d": d, "e": e}
+    columns = [
+        privet.Column(name=name, kind="ordinal", levels=tuple("012" if name == "c" else "01"))
+        for name in codes
+    ]
+    rows = {name: [str(int(code)) for code in values] for name, values in codes.items()}
+    return rows, privet.Schema(name="uneven", columns=tuple(columns))
+
+
 def paired() -> Iterator[tuple[str, Case]]:
     """Every way to tell the cause of a pair."""
     for way in ways.all_ways():
@@ -281,7 +307,7 @@ def searched(method: str, **what: Any) -> Outcome:
 
 
 def cases() -> dict[str, Case]:
-    return dict([*central(), *larger(), *paired(), *again()])
+    return dict([*central(), *larger(), *uneven(), *paired(), *again()])
 
 
 def record() -> dict[str, Outcome]:

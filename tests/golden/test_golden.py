@@ -11,13 +11,26 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
-from tests.golden.cases import KEPT, Outcome, cases
+from privet.evidence import tables
+from privet.evidence.tables import TableEvidence
+from privet.results import saved
+from tests.golden.cases import HERE, KEPT, Outcome, cases
 
 CASES = cases()
 WANTED: dict[str, Outcome] = json.loads(KEPT.read_text("utf-8"))
 CONFIDENCE = 0.1
+MEANT = [
+    2260.1264,
+    2147.4625,
+    35.31624,
+    53.264326,
+    24.083266,
+    68.807982,
+    8270.7033,
+]  # of white.evidence.json
 NUMBER = 1e-3  # of what a way to orient a pair says beside its direction, relative
 
 
@@ -71,6 +84,21 @@ def test_results_are_those_that_were_kept(name: str) -> None:
 
 def test_every_case_is_kept_and_no_other() -> None:
     assert set(CASES) == set(WANTED)
+
+
+@pytest.mark.parametrize(("unit", "value"), [(None, 0), ("WEIGHT", 32), ("WHITE_GRID", 16)])
+def test_kept_answers_about_weighed_rows_mean_what_they_meant(
+    unit: str | None, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers of rows, of a pair and of a triple; and, planted, other units of what was kept."""
+    if unit:
+        monkeypatch.setattr(tables, unit, value)
+    kept = saved.load(HERE / "white.evidence.json")
+    read = TableEvidence.from_releases(kept.schema, kept.schema.names, kept.releases)
+    triple = read.blocks(np.array([[0, 1, 3]]))
+    found = [read.rows, read.tables(np.array([[0, 1]])), *triple]
+    numbers = np.concatenate([np.ravel(each) for each in found]).tolist()
+    assert (numbers == pytest.approx(MEANT, rel=1e-6)) == (unit is None), numbers
 
 
 def test_a_difference_is_found() -> None:

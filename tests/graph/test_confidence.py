@@ -8,10 +8,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from privet.arrays import Floats
 from privet.errors import SchemaError
+from privet.evidence import table_replicas as replicas
 from privet.evidence.layers import Layer
 from privet.evidence.table_replicas import table_replicas
 from privet.evidence.tables import TableEvidence
+from privet.evidence.white import Design
 from privet.graph.confidence import with_confidence
 from privet.graph.edge import Edge
 from privet.graph.graph import Graph
@@ -23,6 +26,7 @@ from privet.methods.sources import tables
 from privet.networks import load
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.tables import Components
+from privet.privacy.queries.white import GRID
 from privet.schema.model import Schema
 from privet.search.colliders import orient, unshielded
 from privet.search.constraints import Constraints
@@ -41,34 +45,58 @@ def exact_evidence(name: str, rows: int) -> tuple[TableEvidence, tuple[Release, 
     return TableEvidence.from_releases(model.schema(), model.names, releases), releases
 
 
-def test_replicas_spread_like_privacy_noise_and_sampling_together() -> None:
+# White under other shares than the table has, as they are where margins were noisy.
+SHARES = [np.array([0.3, 0.4, 0.3]), np.array([0.7, 0.3])]
+WHITE = tuple(np.array(u) / GRID for u in Design.of(("a", "b"), SHARES, 1.0).features)
+# Of each number the privacy noise makes about as much as sampling.
+measured = pytest.mark.parametrize(
+    ("features", "noise"), [(None, 4e15), (WHITE, 3e4)], ids=["contrasts", "white"]
+)
+
+
+@measured
+def test_replicas_spread_like_privacy_noise_and_sampling_together(
+    features: tuple[Floats, ...] | None, noise: float
+) -> None:
     """For a table of independent columns the spread of a replica is known exactly."""
-    rng = np.random.default_rng(1)
-    p, q, rows, noise = np.array([0.2, 0.3, 0.5]), np.array([0.4, 0.6]), 50_000, 9e6
-    counts = np.round(rows * np.outer(p, q)).astype(int)
-    one = stack(counts[None], {0: 100.0, 1: noise, 2: noise}, rng)
-    layers = {order: _first(layer) for order, layer in one.layers.items()}
-    single = TableEvidence(
-        names=one.names,
-        cardinalities=(3, 2),
-        ordered=(False, False),
-        rows=np.array(float(rows)),
-        rows_variance=100.0,
-        layers=layers,
-    )
-    drawn = table_replicas(single, 20_000, rng)
-    design = {
-        0: np.linalg.inv(single.inverses(np.array([0]))[0])[1:],
-        1: np.linalg.inv(single.inverses(np.array([1]))[0])[1:],
-    }
-    spread = [
-        h @ (np.diag(s) - np.outer(s, s)) @ h.T
-        for h, s in zip(design.values(), (p, q), strict=True)
-    ]
-    expected = rows * np.kron(*spread) + noise * np.eye(2)
-    found = np.cov(drawn.layers[2].values.T)
+    found, expected, rows = spread(features, noise)
     assert found == pytest.approx(expected, rel=0.06, abs=0.06 * expected.max())
-    assert drawn.rows.std() == pytest.approx(10.0, rel=0.05)
+    assert rows == pytest.approx(10.0, rel=0.05)
+
+
+@pytest.mark.parametrize(("sampling", "privacy"), [(0.0, 1.0), (0.9, 1.0), (1.0, 0.5)])
+@measured
+def test_replicas_with_less_noise_are_caught(
+    features: tuple[Floats, ...] | None,
+    noise: float,
+    sampling: float,
+    privacy: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Planted: shorter roots of the covariance of one record, or less of the privacy noise."""
+    roots = replicas._sampling_roots
+    monkeypatch.setattr(replicas, "_sampling_roots", lambda each: sampling * roots(each))
+    found, expected, _ = spread(features, noise, privacy)
+    assert found != pytest.approx(expected, rel=0.06, abs=0.06 * expected.max())
+
+
+def spread(
+    features: tuple[Floats, ...] | None, noise: float, told: float = 1.0
+) -> tuple[Floats, Floats, float]:
+    """The covariance of a pair in 20,000 replicas that are told this share of the noise, what it
+    should be, and the deviation of rows."""
+    rng = np.random.default_rng(1)
+    p, q, rows = np.array([0.2, 0.3, 0.5]), np.array([0.4, 0.6]), 50_000
+    counts = np.round(rows * np.outer(p, q)).astype(int)
+    one = stack(counts[None], {0: 100.0, 1: 1e4, 2: noise}, rng, features=features)
+    layers = {order: _first(layer) for order, layer in one.layers.items()}
+    single = replace(one, rows=np.array(float(rows)), layers=layers)
+    less = {order: replace(each, variances=told * each.variances) for order, each in layers.items()}
+    drawn = table_replicas(replace(single, layers=less), 20_000, rng)
+    designs = (np.linalg.inv(single.inverses(np.array([i]))[0])[1:] for i in (0, 1))
+    own = [h @ (np.diag(s) - np.outer(s, s)) @ h.T for h, s in zip(designs, (p, q), strict=True)]
+    expected = rows * np.kron(*own) + noise * np.eye(2)
+    return np.cov(drawn.layers[2].values.T), expected, float(drawn.rows.std())
 
 
 def confidence(graph: Graph, source: str, target: str) -> float:

@@ -27,8 +27,10 @@ def stack(
     noise: Noise,
     rng: np.random.Generator,
     ordered: tuple[bool, ...] | None = None,
+    features: tuple[Floats, ...] | None = None,
 ) -> TableEvidence:
-    """Evidence on each table; orders that ``noise`` does not name are not measured.
+    """Evidence on each table; orders that ``noise`` does not name are not measured. With
+    ``features`` (levels x features of each column) it is measured in these.
 
     The noise is the normal law; at the scales of a run (hundreds of grid units and more) the
     discrete law of the mechanisms cannot be told from it.
@@ -38,7 +40,7 @@ def stack(
     layers = {}
     for order in sorted(set(noise) & set(range(1, width + 1))):
         sets = list(combinations(range(width), order))
-        parts = [component(tables, members, ordered) for members in sets]
+        parts = [component(tables, members, ordered, features) for members in sets]
         exact = np.hstack(parts)
         layers[order] = Layer(
             keys=np.array(sets, dtype=np.int64) @ width ** np.arange(order - 1, -1, -1),
@@ -51,17 +53,26 @@ def stack(
         names=tuple(f"c{i}" for i in range(width)),
         cardinalities=tables.shape[1:],
         ordered=ordered,
+        features=features,
         rows=total + rng.normal(size=count) * np.sqrt(noise.get(0, 0.0)),
         rows_variance=noise.get(0, 0.0),
         layers=layers,
     )
 
 
-def component(tables: Tables, members: tuple[int, ...], ordered: tuple[bool, ...]) -> Floats:
+def component(
+    tables: Tables,
+    members: tuple[int, ...],
+    ordered: tuple[bool, ...],
+    features: tuple[Floats, ...] | None = None,
+) -> Floats:
     """The component of some axes of each table, flat."""
     others = tuple(axis + 1 for axis in range(tables.ndim - 1) if axis not in members)
     out = tables.sum(axis=others).astype(float)
     for axis, column in enumerate(members, start=1):
-        h = contrasts(out.shape[axis], ordered[column]).astype(float)
+        own = (
+            contrasts(out.shape[axis], ordered[column]) if features is None else features[column].T
+        )
+        h = own.astype(float)
         out = np.moveaxis(np.tensordot(h, out, (1, axis)), 0, axis)
     return out.reshape(len(tables), -1)
