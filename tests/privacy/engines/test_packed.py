@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from privet.privacy.engines import bitmaps, compiled, packed
+from privet.privacy.engines import bitmaps, compiled, memory, packed
 from privet.privacy.engines.bitmaps import Bitmaps
 from privet.privacy.engines.memory import MemoryRows
 from privet.privacy.engines.packed import Packed
@@ -86,6 +86,21 @@ def test_rows_that_are_weighed_count_so_often_in_a_batch_of_pairs() -> None:
     ((fan,),) = [rows.fans([(("a",), ("b", "c"))])]
     both = [plainly(("a", name), weights) for name in "bc"]
     assert np.array_equal(fan, np.concatenate(both, axis=1))
+
+
+@pytest.mark.usefixtures("way")
+def test_each_row_has_its_own_weight_where_rows_are_more_than_a_block(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a batch and one by one: the weight of another row would not bound what a row adds."""
+    monkeypatch.setattr(memory, "BLOCK_ROWS", 211)
+    monkeypatch.setattr(packed, "BLOCK_ROWS", 211)
+    rows = MemoryRows(declared(), codes, dict).weighed(("f",), lambda some: some["f"].copy())
+    sets = [tuple(s) for s in ("", "a", "j", "ab", "bj", "jf", "abc", "fgh", "cej")]
+    together, alone = rows.table_batch(sets), [*map(rows.counts, sets)]
+    for columns, *tables in zip(sets, together, alone, strict=True):
+        for table in tables:
+            assert np.array_equal(table, counted_plainly(columns, codes()["f"]))
 
 
 @pytest.mark.usefixtures("way")
