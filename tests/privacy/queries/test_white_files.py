@@ -23,6 +23,7 @@ from tests.privacy.queries.test_white import FEATURES, PAIRS, QUERY, SCHEMA
     [
         {"columns": ("c0", "c1")},
         {"columns": ("c1", "c0", "c2")},
+        {"columns": ("c0", "c2", "c1")},  # of as many levels
         {"features": FEATURES[:2]},
         {"features": (((1,), (2,), (3,)), *FEATURES[1:])},
         {"features": (((1,), (LARGEST_FEATURE + 1,)), *FEATURES[1:])},
