@@ -153,7 +153,21 @@ CASES: dict[str, tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = {
     "alpha nan": ({}, having(alpha="nan"), ("alpha", "nan", "between 0 and 1")),
     "order negative": ({}, having(max_order=-1), ("--max-order", "-1", "from 0 on")),
     "order too high": ({}, having(max_order=9), ("9", "0, 1 or 2")),
-    "order no whole number": ({}, having(max_order="1.5"), ("--max-order", "'1.5'")),
+    "order no whole number": (
+        {},
+        having(max_order="1.5"),
+        ("--max-order", "'1.5'", "no whole number", "such as 10"),
+    ),
+    "epsilon with a comma": (
+        {},
+        having(epsilon="0,5"),
+        ("--epsilon", "'0,5'", "no number", "such as 0.5", "discover --help"),
+    ),
+    "rows in powers of ten": (
+        {},
+        ("simulate", "asia", "--rows", "1e3", "--output", "x.csv"),
+        ("--rows", "'1e3'", "no whole number", "simulate --help"),
+    ),
     "seed negative": ({}, having(seed=-1), ("seed", "-1", "from 0 on")),
     "unknown method": (
         {},
