@@ -40,14 +40,27 @@ NUMERIC = 'kind = "numeric"\nbounds = [0, 1]'
 CATEGORICAL = f'kind = "categorical"\n{LEVELS}'
 
 LONG = "n" * 300
-# Commands that end in a path.
+ONE = '{"kind": "dag", "nodes": ["a"], "edges": []}'  # a graph
+# Commands that end in a path, after what their refusal calls it.
 TAKE_A_PATH = (
-    ("ledger", "show", "--ledger"),
-    ("schema", "draft"),
-    ("simulate", "asia", "--rows", "10", "--output"),
-    (*GOOD, "--ledger"),
-    GOOD[:-1],
-    ("discover", "--output", "out", "--evidence"),
+    ("--ledger", "ledger", "show", "--ledger"),
+    ("DATA", "schema", "draft"),
+    ("DATA", "schema", "check", "--schema", "schema.toml"),
+    ("--output", "simulate", "asia", "--rows", "10", "--output"),
+    ("--ledger", *GOOD, "--ledger"),
+    ("--output", *GOOD[:-1]),
+    ("DATA", "discover", *GOOD[2:]),
+    ("evidence", "discover", "--output", "out", "--evidence"),
+    ("DIR", "verify"),
+    ("the graph file", "compare", "a.json"),
+    ("OUT", "convert", "a.json"),
+    ("--output", "demo", "--output"),
+    ("--output", "audit", "interaction-pc", "--epsilon", "1", "--output"),
+    ("--output", "datasets", "fetch", "adult", "--output"),
+    ("--output", "randomize", "data.csv", "--schema", "schema.toml", "--epsilon", "1", "--output"),
+    ("DATA", "randomize", "--schema", "schema.toml", "--epsilon", "1", "--output", "x.csv"),
+    ("--tuebingen", "bench", "pairs", "--output", "out", "--tuebingen"),
+    ("--output", "measure", "data.csv", "--study", "x", "--keys", "y", "--output"),
 )
 
 # name: (files to write, command, what the message must say)
@@ -69,8 +82,12 @@ CASES: dict[str, tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = {
         ("'sprinkler'", "did you mean 'sprinklr'"),
     ),
     **{
-        f"a name too long for {words[0]} {at}": ({}, (*words, LONG), ("nnn...", "no file"))
-        for at, words in enumerate(TAKE_A_PATH)
+        f"a name too long for {words[0]} {at}": (
+            {"a.json": ONE},
+            (*words, LONG),
+            (f"{what} is 'nnn", "nnn...", "no file"),
+        )
+        for at, (what, *words) in enumerate(TAKE_A_PATH)
     },
     "no schema": ({}, having(schema=None), ("privet schema draft DATA > schema.toml",)),
     "no schema file": ({}, having(schema="nil.toml"), ("nil.toml", "privet schema draft")),
@@ -153,7 +170,21 @@ CASES: dict[str, tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = {
     "alpha nan": ({}, having(alpha="nan"), ("alpha", "nan", "between 0 and 1")),
     "order negative": ({}, having(max_order=-1), ("--max-order", "-1", "from 0 on")),
     "order too high": ({}, having(max_order=9), ("9", "0, 1 or 2")),
-    "order no whole number": ({}, having(max_order="1.5"), ("--max-order", "'1.5'")),
+    "order no whole number": (
+        {},
+        having(max_order="1.5"),
+        ("--max-order", "'1.5'", "no whole number", "such as 10"),
+    ),
+    "epsilon with a comma": (
+        {},
+        having(epsilon="0,5"),
+        ("--epsilon", "'0,5'", "no number", "such as 0.5", "discover --help"),
+    ),
+    "rows in powers of ten": (
+        {},
+        ("simulate", "asia", "--rows", "1e3", "--output", "x.csv"),
+        ("--rows", "'1e3'", "no whole number", "simulate --help"),
+    ),
     "seed negative": ({}, having(seed=-1), ("seed", "-1", "from 0 on")),
     "unknown method": (
         {},
@@ -256,12 +287,12 @@ CASES: dict[str, tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = {
         ("a.json", "JSON object"),
     ),
     "convert into an unknown format": (
-        {"a.json": '{"kind": "dag", "nodes": ["a"], "edges": []}'},
+        {"a.json": ONE},
         ("convert", "a.json", "a.xyz"),
         (".xyz", ".graphml"),
     ),
     "convert onto a file": (
-        {"a.json": '{"kind": "dag", "nodes": ["a"], "edges": []}', "a.dot": ""},
+        {"a.json": ONE, "a.dot": ""},
         ("convert", "a.json", "a.dot"),
         ("'a.dot'", "--force"),
     ),
@@ -269,6 +300,11 @@ CASES: dict[str, tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = {
         {},
         ("simulate", "asai", "--rows", "9", "--output", "a.csv"),
         ("'asai'", "did you mean 'asia'", "random"),
+    ),
+    "simulate files of which one has too long a name": (
+        {},
+        ("simulate", "asia", "--rows", "9", "--output", "n" * 248 + ".csv"),
+        ("--output is 'nnn", "no file", "shorter"),
     ),
     "simulate no rows": (
         {},

@@ -81,8 +81,9 @@ class Federation:
             env=self.env,
             capture_output=True,
             text=True,
-            check=True,
+            check=False,
         )
+        assert run.returncode == 0, run.stdout + run.stderr
         return dict(json.loads(run.stdout.strip().splitlines()[-1])["data"])
 
     def provision(self) -> None:
@@ -103,8 +104,9 @@ class Federation:
         sent = f"request-{name}/{name}.request.zip"
         signed = ("--ca-dir", "ca", "--profile", "profile.yaml", "--out", f"{name}.signed.zip")
         self.flare("cert", "approve", sent, *signed)
-        own = ("--request-dir", f"request-{name}", "-w", "kits", "--fingerprint", self.fingerprint)
-        self.flare("package", f"{name}.signed.zip", *own)
+        own = ("--request-dir", f"request-{name}", "--fingerprint", self.fingerprint)
+        place = f"kits/{name}"  # as everywhere: two that are packed in one place lose their files
+        self.flare("package", f"{name}.signed.zip", *own, "-w", place)
         local = self.kit(name) / "local"
         if (local / "resources.json.default").exists():  # jobs are stored here, not with others'
             text = (local / "resources.json.default").read_text("utf-8")
@@ -115,7 +117,7 @@ class Federation:
         (self.folder / name).write_text(json.dumps(facts), "utf-8")  # which is YAML, too
 
     def kit(self, name: str) -> Path:
-        return self.folder / "kits" / "privet" / "prod_00" / name
+        return self.folder / "kits" / name / "privet" / "prod_00" / name
 
     def start(self, name: str, *command: str, **variables: str) -> subprocess.Popen[str]:
         """In a group of its own, so that all it starts can be stopped with it."""

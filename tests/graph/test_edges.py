@@ -10,6 +10,7 @@ import pytest
 import privet
 from privet.cli.main import main
 from privet.errors import GraphError
+from privet.graph import exports
 from privet.graph.formats import files
 from privet.graph.formats.names import SUFFIXES
 
@@ -102,3 +103,14 @@ def test_neighbours_children_and_frames() -> None:
     assert graph.children("a") == ("b",) and graph.neighbours("b") == ("a", "c")
     assert graph.edges_frame().shape == graph.edges_frame("polars").shape == (2, 7)
     assert privet.Graph("dag", ("a",)).edges_frame().shape == (0, 7)
+
+
+def test_frames_of_a_library_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = privet.Graph.from_edges(["a --> b"])
+    there = {"pandas"}
+    monkeypatch.setattr(exports, "find_spec", lambda name: name if name in there else None)
+    with pytest.raises(GraphError, match=r"^polars is not installed; install it"):
+        graph.edges_frame("polars")
+    there.clear()
+    with pytest.raises(GraphError, match=r"^neither pandas nor polars is installed; install one"):
+        graph.edges_frame()

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+import privet
 from privet.errors import BudgetError, MethodError
 from privet.evidence.prior import default_level
 from privet.evidence.unit_noise import of_interactions
 from privet.independence import chi2
-from privet.methods.plan import epsilon_for, plan
+from privet.methods.plan import epsilon_for, plan, plan_sites
 from privet.networks import load
 from privet.privacy.ledger.conversion import budget_for
 from privet.privacy.queries.contrasts import GRID
@@ -50,6 +51,17 @@ def test_lines_are_ordered_and_of_the_right_kind() -> None:
         assert 0 < line.best <= line.typical <= line.worst
     assert plan(numbers(4), ROWS, 1.0).method == "moment-ges"
     assert plan(numbers(4), ROWS, 1.0, 0).method == "interaction-pc"
+
+
+@pytest.mark.parametrize("table", [schema(5, 3), schema(9, 4), numbers(4)], ids=str)
+def test_a_plan_that_names_no_delta_is_that_of_a_run_that_names_none(table: Schema) -> None:
+    rows = {name: ["0"] * 10 for name in table.names}
+    for epsilon in (0.1, 1.0):
+        run = privet.discover(rows, table, epsilon=epsilon, ledger=":memory:").certificate
+        found = plan(table, ROWS, epsilon)
+        assert (found.delta, found.method) == (run["delta"], run["method"])
+        assert found == plan(table, ROWS, epsilon, run["delta"])
+        assert plan_sites(table, ROWS, epsilon, sites=3).delta == run["delta"]
 
 
 @pytest.mark.parametrize("delta", [0, 1e-6])
@@ -154,7 +166,7 @@ def test_the_planned_effect_is_found_in_eight_of_ten_runs(epsilon: float, levels
     is 0.8, up to the first-order theory (0.03) and chance (1e-6)."""
     table = schema(8, levels)
     noise = 0.0 if epsilon == inf else of_interactions(table, epsilon, 1e-6)[0]
-    shown = plan(table, ROWS, 1e4 if epsilon == inf else epsilon).lines[0].typical
+    shown = plan(table, ROWS, 1e4 if epsilon == inf else epsilon, 1e-6).lines[0].typical
     rng, runs = np.random.default_rng(3), 4000
     shares = np.full((levels, levels), 1 / levels**2)
     move = np.eye(levels) - 1 / levels

@@ -106,7 +106,7 @@ def check_data(data: object) -> None:
     if data is None:
         raise DataError("there are no data; give a CSV or Parquet file, a DataFrame or a table")
     if isinstance(data, str | Path):
-        expect(data, (str, Path), "data", "give the path of a file", DataError)
+        expect(data, (str, Path), "data¦DATA", "give the path of a file", DataError)
         if os.path.exists(data) and not os.path.isfile(data) and not os.path.isdir(data):
             raise DataError(
                 f"{str(data)!r} is a pipe or a device, which can be read only once; save the "

@@ -16,7 +16,7 @@ from privet.results.saved import load
 
 def explain(folder: str | Path, a: str, b: str) -> Explanation:
     """Why two columns of the graph in a folder of results are joined, or not."""
-    expect(folder, (str, Path), "folder", "name the folder of results", EvidenceError)
+    expect(folder, (str, Path), "folder¦DIR", "name the folder of results", EvidenceError)
     place = Path(folder)
     if not place.is_dir():
         raise EvidenceError(

@@ -47,7 +47,7 @@ def verify(
     >>> privet.verify("verified").good
     True
     """
-    expect(folder, (str, Path), "folder", "name the folder of results", EvidenceError)
+    expect(folder, (str, Path), "folder¦DIR", "name the folder of results", EvidenceError)
     if key is not None:
         expect(key, (str, Path), "key", "name a public.json", EvidenceError)
     place = Path(folder)
@@ -85,7 +85,7 @@ def sign(folder: str | Path, key: str | Path) -> None:
     >>> privet.verify("signed", key=public).signer
     'hospital-a'
     """
-    expect(folder, (str, Path), "folder", "name the folder of results", EvidenceError)
+    expect(folder, (str, Path), "folder¦DIR", "name the folder of results", EvidenceError)
     expect(key, (str, Path), "key", "name the folder of a key", EvidenceError)
     seal.sign(Path(folder), load_secret(Path(key)))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from privet.attacks.bounds import Bound, Two
 from privet.attacks.picture import picture
-from privet.errors import OutputError
+from privet.errors import OutputError, expect
 
 FILES = ("audit.json", "audit.svg")
 
@@ -110,6 +110,7 @@ class Audit:
 
 def check_output(folder: Path, force: bool) -> None:
     """Refuses to write over an older audit, before anything is run."""
+    expect(folder, Path, "output", "give the path of a folder", OutputError)
     taken = [name for name in FILES if (folder / name).exists()]
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{str(folder)!r} is a file; choose another folder")

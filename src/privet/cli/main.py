@@ -79,15 +79,24 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM. Whatever Ctrl-C leaves in order, this does."""
 
 
+# What is no number, for argparse says so in words of Python.
+NO_NUMBER = {
+    "float": "no number; write one such as 0.5",
+    "int": "no whole number; write one such as 10",
+}
+
+
 class Parser(argparse.ArgumentParser):
     """Reports a mistake in one line, as every other refusal is."""
 
     def error(self, message: str) -> NoReturn:
-        """With the likeliest neighbour of a choice that is none."""
+        """With the likeliest neighbour of a choice that is none, and how a number is written."""
         from privet.schema.column import did_you_mean
 
         found = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         near = did_you_mean(found[1], re.findall(r"[^\s,']+", found[2])) if found else ""
+        if number := re.fullmatch(r"(argument .*): invalid (float|int) value: (.*)", message, re.S):
+            message = f"{number[1]} is {number[3]}, which is {NO_NUMBER[number[2]]}"
         raise UsageError(f"{message}{near}; {_help(self)}")
 
 

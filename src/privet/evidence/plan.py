@@ -84,7 +84,7 @@ class Plan:
     """``invisible`` are the pairs in which not even a strong effect would show, given nothing.
 
     >>> privet.plan(schema, rows=10_000, epsilon=1)  # doctest: +ELLIPSIS
-    Plan: interaction-pc on about 10,000 rows, epsilon 1, delta 1e-06
+    Plan: interaction-pc on about 10,000 rows, epsilon 1, delta 0
       given nothing: Cramér's V of ... is found in 8 of 10 runs in a typical pair
     """
 

@@ -45,10 +45,10 @@ def listening(path: Path) -> Iterator[socket.socket]:
     any more is replaced."""
     if not hasattr(socket, "AF_UNIX"):
         raise OutputError("this system has no local sockets; carry the messages as files")
-    _clear(path)
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with closing(made):
         try:
+            _clear(path)
             made.bind(str(path))
             path.chmod(0o600)
             made.listen()

@@ -219,4 +219,6 @@ def _library(asked: str | None) -> str:
     for name in LIBRARIES if asked is None else (asked,):
         if find_spec(name) is not None:
             return name
-    raise GraphError(f"{asked or 'neither pandas nor polars'} is not installed; install pandas")
+    if asked is None:
+        raise GraphError("neither pandas nor polars is installed; install one of them")
+    raise GraphError(f"{asked} is not installed; install it, or leave the library away")

@@ -18,6 +18,7 @@ from privet.evidence.plan import ALONE, STRONG, Margins, Plan, PlanLine, Reading
 from privet.evidence.plan_table import plan_table
 from privet.markup.pieces import notebook, paragraphs, safe
 from privet.methods import catalogue
+from privet.methods.method import USUAL_DELTA
 from privet.privacy.ledger.conversion import Number, check_asked, weak_delta
 from privet.schema.model import LARGEST_TABLE, Schema
 
@@ -37,7 +38,7 @@ class SitesPlan:
     version; None where there are too few sites for it.
 
     >>> privet.plan_sites(schema, rows=1000, epsilon=1, sites=3)  # doctest: +ELLIPSIS
-    SitesPlan: interaction-pc at 3 sites with about 1,000 rows each, epsilon 1, delta 1e-06
+    SitesPlan: interaction-pc at 3 sites with about 1,000 rows each, epsilon 1, delta 0
       one site alone, given nothing: Cramér's V of ... is found in 8 of 10 runs in a typical pair
       ...
     """
@@ -81,7 +82,7 @@ def plan_sites(
     schema: Schema,
     rows: int,
     epsilon: Number,
-    delta: Number = 1e-6,
+    delta: Number | None = None,
     *,
     sites: int,
     margins: Margins = "even",
@@ -101,7 +102,7 @@ def plan_sites(
     alone = plan(schema, rows, epsilon, delta, margins=margins)
 
     def lines(reading: Reading) -> tuple[PlanLine, ...]:
-        return plan(schema, rows, epsilon, delta, reading=reading, margins=margins).lines
+        return plan(schema, rows, epsilon, alone.delta, reading=reading, margins=margins).lines
 
     shares = Reading(pooled=sites, noise=factor)
     return SitesPlan(
@@ -130,18 +131,19 @@ def plan(
     schema: Schema,
     rows: int,
     epsilon: Number,
-    delta: Number = 1e-6,
+    delta: Number | None = None,
     *,
     reading: Reading = ALONE,
     margins: Margins = "even",
 ) -> Plan:
     """Which effects a run on about ``rows`` rows detects with 80% power at each order. ``margins``
-    is how common the levels are guessed to be where the schema has no ``shares``.
+    is how common the levels are guessed to be where the schema has no ``shares``. Without ``delta``
+    the plan is that of a run that names none.
 
     >>> privet.plan(schema, rows=10_000, epsilon=1).method
     'interaction-pc'
     """
-    check_asked(epsilon, delta)
+    check_asked(epsilon, USUAL_DELTA if delta is None else delta)
     expect(schema, Schema, "schema", "give a privet.Schema", SchemaError)
     expect(rows, int, "rows", "give about how many rows there are", MethodError)
     expect(margins, str, "margins", "give even or uneven", MethodError)
@@ -157,6 +159,8 @@ def plan(
             f"margins = {margins!r}; use {' or '.join(get_args(Margins))}, and declare shares in "
             "the schema where you know more"
         )
+    if delta is None:
+        delta = catalogue.auto(schema, USUAL_DELTA, private=True).delta(schema, float(epsilon))
     method = catalogue.auto(schema, float(delta), private=True)
     assert method.plan is not None  # what auto chooses can be planned
     sight = method.plan(schema, rows, epsilon, delta, reading, margins)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from privet.errors import DataError, OutputError
+from privet.errors import DataError, OutputError, expect
 from privet.networks import tuebingen
 from privet.networks.measured import CYTOMETRY, MEASURED, STATURE, Measured
 from privet.schema.column import Column, did_you_mean
@@ -202,6 +202,7 @@ def fetch(
             f"there is no data set {name!r}{did_you_mean(name, names)}; choose one of "
             f"{', '.join(names)}"
         )
+    expect(output, (str, Path), "output", "give the path of a folder", OutputError)
     ways: dict[str, Callable[[Path, str | Path | None, bool], Fetched]]
     ways = {"adult": _fetch_adult, tuebingen.FOLDER: _fetch_pairs}
     ways |= {table.name: partial(_fetch_measured, table) for table in MEASURED}

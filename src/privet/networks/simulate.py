@@ -128,6 +128,7 @@ def _check(
             "sites, such as 5, or leave it away"
         )
     for path in _paths(files):
+        expect(path, Path, "output", "give a shorter path of a file to write", OutputError)
         if path.is_dir():
             raise OutputError(f"{str(path)!r} is a folder; choose another name for the output")
         if path.exists() and not force:

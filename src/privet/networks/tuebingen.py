@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.errors import DataError
+from privet.errors import DataError, expect
 from privet.schema.column import Column
 from privet.schema.model import Adjacency, Schema
 
@@ -89,6 +89,7 @@ def parsed(pairs: bytes, targets: bytes) -> Iterator[RealPair]:
 
 def load(folder: str | Path) -> list[RealPair]:
     """The pairs in a folder that ``privet datasets fetch tuebingen`` wrote."""
+    expect(folder, (str, Path), "tuebingen", "give the path of a folder", DataError)
     files = sorted(Path(folder).glob("pair*.csv"))
     if not files:
         raise DataError(

@@ -51,7 +51,7 @@ class Stage:
         command: str = "discover",
         on_note: OnNote = ignore,
     ) -> None:
-        expect(folder, (str, Path), "folder", "give the path of a folder", OutputError)
+        expect(folder, (str, Path), "folder¦--output", "give the path of a folder", OutputError)
         expect(force, bool, "force", "give True or False", OutputError)
         self.folder = Path(folder)
         self._force = force

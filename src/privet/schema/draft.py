@@ -192,7 +192,7 @@ def _readable(path: Path) -> Iterator[None]:
     """Whatever is wrong with a file as an error with the fix."""
     import duckdb
 
-    expect(path, Path, "data", "give the path of a file", DataError)
+    expect(path, Path, "data¦DATA", "give the path of a file", DataError)
     if not path.is_file():
         raise DataError(f"there is no file {str(path)!r}; name a CSV or Parquet file")
     try:

@@ -303,6 +303,18 @@ def test_folders_and_patterns_that_are_no_table_are_refused(tmp_path: Path) -> N
     refused(tmp_path / "*.parquet", "not a complete Parquet file")
 
 
+def test_a_folder_in_which_a_folder_goes_while_it_is_listed_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> Iterator[Path]:
+        yield from ()
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(Path, "rglob", gone)
+    with pytest.raises(DataError, match=r"cannot list the directory .* try again"):
+        open_source(tmp_path, odd_schema())
+
+
 @pytest.mark.parametrize("method", ["interaction-pc", "lap-table", "curate", "noleaks"])
 def test_a_whole_run_is_the_same(
     method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

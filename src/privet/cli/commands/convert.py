@@ -29,9 +29,10 @@ def add(parsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> None:
     from pathlib import Path
 
-    from privet.errors import GraphError, OutputError
+    from privet.errors import GraphError, OutputError, expect
     from privet.graph.formats.files import load, save
 
+    expect(args.target, (str, Path), "target¦OUT", "give the path of a file to write", OutputError)
     target = Path(args.target)
     graph = load(args.source)
     if args.hide and not args.pag:

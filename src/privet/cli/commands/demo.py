@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from privet.cli.show import Subparsers, command, console
-from privet.errors import OutputError
+from privet.errors import OutputError, expect
 
 STEPS = (
     "simulate child --rows 100000 --seed 1 --output {here}/child.csv",
@@ -26,6 +26,7 @@ def add(parsers: Subparsers) -> None:
 
 
 def run(commands: dict[str, argparse.ArgumentParser], args: argparse.Namespace) -> None:
+    expect(args.output, (str, Path), "output", "give the path of a folder", OutputError)
     out, folder = console(), Path(args.output)
     if folder.is_dir() and any(folder.iterdir()) and not args.force:
         raise OutputError(

@@ -25,8 +25,9 @@ def run(args: argparse.Namespace) -> None:
     from pathlib import Path
 
     from privet.api.study import measure_share
-    from privet.errors import OutputError
+    from privet.errors import OutputError, expect
 
+    expect(args.output, (str, Path), "output", "give the path of a file to write", OutputError)
     target = Path(args.output)
     if not target.parent.is_dir():  # before anything is charged
         raise OutputError(

@@ -136,7 +136,7 @@ def _is_edge_list(suffix: str, text: str) -> bool:
 
 
 def _suffix(path: str | Path) -> str:
-    expect(path, (str, Path), "path", "give the path of a graph file", GraphError)
+    expect(path, (str, Path), "path¦the graph file", "give the path of a graph file", GraphError)
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise GraphError(

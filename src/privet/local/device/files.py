@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.arrays import OnStep, say_nothing
-from privet.errors import DataError, OutputError
+from privet.errors import DataError, OutputError, expect
 from privet.files.bar import without_bar
 from privet.files.scratch import OnNote, ignore, private_folder, sweep
 from privet.local.device.bits import Bits
@@ -61,6 +61,7 @@ def randomize_file(
     per person, to know who has reported. Rows without such a name are different people.
     ``on_note`` is told of what a killed run for the same output left, which is removed.
     """
+    expect(output, (str, Path), "output", "give the path of a file to write", OutputError)
     sweep(Path(output).parent, Path(output).name, on_note)
     names = ("protocol", *(() if person is None else ("person",)), *protocol.report_columns)
     reports = _checked(Path(output), protocol, names, force)

@@ -40,7 +40,13 @@ class ParquetFiles(Here):
 
 def folder(path: Path) -> ParquetFiles:
     within = (each for each in path.rglob("*.parquet") if each.is_file())
-    found = sorted(each for each in within if not _is_hidden(each.relative_to(path)))
+    try:
+        found = sorted(each for each in within if not _is_hidden(each.relative_to(path)))
+    except OSError as error:  # a directory within that is gone while they are listed
+        raise DataError(
+            f"cannot list the directory {str(path)!r} ({error.strerror}); try again when nobody "
+            "writes to it"
+        ) from None
     if not found:
         raise DataError(
             f"{str(path)!r} is a directory without Parquet files; name a CSV or Parquet file in it"

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
-from privet.errors import DataError
+from privet.errors import DataError, expect
 from privet.files.delimited import records
 from privet.privacy.engines.cells import Coded, as_texts
 from privet.schema.column import did_you_mean
@@ -179,6 +179,7 @@ def source_of(data: object, wanted: tuple[str, ...] = ()) -> Source:
 def _file(path: Path, wanted: tuple[str, ...]) -> Source:
     from privet.privacy.engines import duck, frames, layered, parquet
 
+    expect(path, Path, "data¦DATA", "give the path of a file", DataError)
     if path.is_dir():
         return layered.folder(path) or parquet.folder(path)
     if not path.exists() and parquet.is_pattern(path):
