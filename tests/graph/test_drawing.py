@@ -94,3 +94,13 @@ def test_a_tree_is_drawn_without_crossings() -> None:
         if layout.centres[a][1] == layout.centres[c][1] and a != c:
             left = layout.centres[a][0] < layout.centres[c][0]
             assert (layout.centres[b][0] < layout.centres[d][0]) == left
+
+
+@pytest.mark.parametrize(
+    ("confidence", "shown"),
+    [(0.994, "0.99"), (0.999, "0.99"), (1.0, "1.00"), (0.976, "0.98"), (0.0, "0.00")],
+)
+def test_what_is_not_certain_does_not_read_so(confidence: float, shown: str) -> None:
+    edge = Edge("a", "b", "-->", confidence=confidence)
+    assert edge.doubt() == f"  ({shown})"
+    assert f", confidence {shown}" in svg(Graph(nodes=("a", "b"), edges=(edge,), kind="dag"))

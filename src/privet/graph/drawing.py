@@ -14,6 +14,7 @@ from privet.graph.figure import FONT_SIZE, Curve, Figure, figure, text_width
 from privet.graph.formats.common import End, ends
 from privet.graph.graph import Graph
 from privet.graph.layout import BOX_HEIGHT, Arrow, Point
+from privet.markup.pieces import share
 
 LABEL_SIZE = 9.5
 MARGIN = 18.0
@@ -36,7 +37,7 @@ STYLE = (
 )
 FEW_UNDECIDED = 20  # pairs; more would hide the graph
 MOST_UNDECIDED = 300  # pairs that are drawn at all
-SPOTS = sorted((i / 40 for i in range(6, 35)), key=lambda share: abs(share - 0.5))
+SPOTS = sorted((i / 40 for i in range(6, 35)), key=lambda spot: abs(spot - 0.5))
 BAND = 38.0  # from the middle of a layer to the edge of its tier
 _UNPRINTABLE = re.compile("[^\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -131,10 +132,10 @@ def _dashes(edge: Edge) -> str:
 def _told(edge: Edge) -> str:
     told = str(edge)
     if edge.confidence is not None:
-        told += f", confidence {edge.confidence:.2f}"
+        told += f", confidence {share(edge.confidence)}"
     if edge.arrow_confidence is not None:
         where = "" if edge.lean is None else f" to {edge.lean}"
-        told += f", of its direction{where} {edge.arrow_confidence:.2f}"
+        told += f", of its direction{where} {share(edge.arrow_confidence)}"
     return told
 
 
@@ -165,7 +166,7 @@ def _labels(drawn: Figure) -> list[str]:
                 labels.append(
                     f'<g class="label" data-at="{at}"><rect x="{x - 12.5:.1f}" y="{y - 6.5:.1f}" '
                     f'width="25" height="13" rx="6"/><text x="{x:.1f}" y="{y + 3.3:.1f}">'
-                    f"{edge.confidence:.2f}</text></g>"
+                    f"{share(edge.confidence)}</text></g>"
                 )
                 break
     return labels

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from privet.errors import GraphError, expect
+from privet.markup.pieces import share
 
 Kind = Literal["dag", "cpdag", "pag", "cyclic"]
 Mark = Literal["-->", "---", "<->", "o->", "o-o", "o--"]
@@ -84,7 +85,7 @@ class Edge:
         >>> privet.Edge("smoke", "cancer", "-->", confidence=0.98).doubt()
         '  (0.98)'
         """
-        return "" if self.confidence is None else f"  ({self.confidence:.2f})"
+        return "" if self.confidence is None else f"  ({share(self.confidence)})"
 
     def __str__(self) -> str:
         return f"{self.source} {self.mark} {self.target}"

@@ -60,11 +60,21 @@ def number(text: str) -> str:
     return f'<span class="number">{text}</span>'
 
 
+def share(value: float) -> str:
+    """In two digits; what is not quite 1 does not read as if it were.
+
+    >>> share(0.999), share(1.0)
+    ('0.99', '1.00')
+    """
+    return f"{value if value == 1 else min(value, 0.99):.2f}"
+
+
 def bar(value: float | None) -> str:
     """A share from 0 to 1, as a length and as a number."""
     if value is None:
         return '<span class="soft">-</span>'
-    return number(f'<span class="bar"><i style="width:{100 * value:.0f}%"></i></span>{value:.2f}')
+    length = f'<span class="bar"><i style="width:{100 * value:.0f}%"></i></span>'
+    return number(length + share(value))
 
 
 def notebook(*parts: str) -> str:

@@ -10,7 +10,7 @@ from privet.errors import EvidenceError
 from privet.graph.edge import Edge
 from privet.graph.graph import Graph
 from privet.graph.notebook import READING, marks_read, named
-from privet.markup.pieces import bar, cell, number, safe, table
+from privet.markup.pieces import bar, cell, number, safe, share, table
 from privet.results.explanation import Answer, Explanation, explanations
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _line(edge: Edge, told: Explanation | None) -> Iterator[str]:
 
 
 def _plainly(edge: Edge) -> str:
-    sure = "" if edge.confidence is None else f" Confidence {edge.confidence:.2f}."
+    sure = "" if edge.confidence is None else f" Confidence {share(edge.confidence)}."
     return f"{edge.source} and {edge.target}: {READING[edge.mark]}.{sure}"
 
 
