@@ -20,6 +20,7 @@ from privet.privacy.vault import Vault
 from privet.results import certificate as certificates
 from privet.results.certificate import Certificate
 from privet.results.no_promise import not_private
+from privet.results.report.page import method_of
 from privet.schema.column import Column
 from privet.schema.model import Adjacency, Schema
 from privet.trust import statement
@@ -177,3 +178,8 @@ def test_a_certificate_from_a_file_is_checked() -> None:
     ):
         with pytest.raises(EvidenceError, match="not whole"):
             certificates.of_evidence({**facts, **listed})
+
+
+def test_a_page_tells_options_in_few_digits() -> None:
+    told = method_of({"method": "pc", "options": {"alpha": 2 / 19, "max_order": 2, "penalty": 1.0}})
+    assert told == "Method pc (alpha 0.105263, max_order 2, penalty 1) by Privet"

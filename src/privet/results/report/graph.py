@@ -16,7 +16,7 @@ from privet.methods.plan import plan
 from privet.results.diagnostics import rounded, seen_by
 from privet.results.explanation import Explanation
 from privet.results.report.edges import edges, explained, picture
-from privet.results.report.page import badge, page, promise
+from privet.results.report.page import badge, method_of, page, promise
 from privet.results.saved import Saved
 
 if TYPE_CHECKING:
@@ -214,9 +214,8 @@ def _local_plan(saved: Saved) -> str:
 
 
 def _made(found: Discovery) -> str:
-    options = ", ".join(f"{key} {value}" for key, value in found.certificate["options"].items())
     return (
-        f"<p>Method {safe(found.method)} ({safe(options)}) by Privet. The evidence behind this "
+        f"<p>{method_of(found.certificate)}. The evidence behind this "
         "graph is in evidence.json: searching it again, with other options or other background "
         "knowledge, costs no privacy.</p>"
         '<p class="mark">privet discover --evidence evidence.json '

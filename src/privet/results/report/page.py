@@ -81,5 +81,15 @@ def promise(certificate: Any) -> str:
     return body + table(headings, questions)
 
 
+def method_of(certificate: Any) -> str:
+    """The method, with its options in as many digits as a reader wants."""
+    options = certificate["options"].items()
+    told = (
+        f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}"
+        for key, value in options
+    )
+    return f"Method {safe(certificate['method'])} ({safe(', '.join(told))}) by Privet"
+
+
 def _amount(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from privet.markup.pieces import mark, safe, section, table
 from privet.pairs.way import Orientation, chance, way_named
-from privet.results.report.page import badge, page, promise
+from privet.results.report.page import badge, method_of, page, promise
 
 if TYPE_CHECKING:
     from privet.results.orientations import Orientations
@@ -72,11 +72,10 @@ def _figure(value: float | None, spell: Callable[[float], str]) -> str:
 
 
 def _made(found: Orientations) -> str:
-    options = ", ".join(f"{key} {value}" for key, value in found.certificate["options"].items())
     way = way_named(found.method)
     cite = f" [{safe(way.cite)}]" if way.cite else ""
     return (
-        f"<p>Method {safe(found.method)} ({safe(options)}) by Privet: {safe(way.summary)}{cite}. "
+        f"<p>{method_of(found.certificate)}: {safe(way.summary)}{cite}. "
         "The evidence behind this is in evidence.json: judging it again costs no privacy.</p>"
         f'<p class="mark">privet orient --evidence evidence.json --method {safe(found.method)} '
         "--output again</p>"
