@@ -32,6 +32,7 @@ from privet.independence import compiled
 from privet.independence import pooled as pooled_parts
 from privet.independence.strata import Strata, shared_noise, strata_design
 from privet.independence.terms import Terms, added, grain
+from privet.independence.threads import in_one_thread
 
 # Numbers in one block of work, so that memory stays bounded whatever the size of the tables.
 BLOCK_NUMBERS = 2_000_000
@@ -67,12 +68,20 @@ def factors(evidence: TableEvidence, questions: Indices, *, strata: bool) -> tup
     quick = compiled.served(evidence, questions, strata=strata)
     if quick.any():
         out[..., quick] = compiled.factors(evidence, questions[quick], strata=strata)
-    others = np.flatnonzero(~quick)
-    for places, (terms,) in terms_of([evidence], questions[others], strata=strata):
-        out[..., others[places]] = terms.factors().reshape(2, *evidence.replicas, -1)
+    if not quick.all():
+        _factors_in_arrays(evidence, questions, np.flatnonzero(~quick), strata, out)
     return out[0], out[1]
 
 
+@in_one_thread
+def _factors_in_arrays(
+    evidence: TableEvidence, questions: Indices, some: Indices, strata: bool, out: Floats
+) -> None:
+    for places, (terms,) in terms_of([evidence], questions[some], strata=strata):
+        out[..., some[places]] = terms.factors().reshape(2, *evidence.replicas, -1)
+
+
+@in_one_thread
 def jointly(
     sites: Sequence[TableEvidence],
     questions: Indices,
@@ -92,6 +101,7 @@ def jointly(
     return [Tested(*each) for each in out]
 
 
+@in_one_thread
 def pooled_counted(
     evidence: TableEvidence,
     questions: Indices,
@@ -117,16 +127,23 @@ def gauges(evidence: TableEvidence, questions: Indices, *, sizes: bool = False) 
     quick = compiled.served(evidence, questions, strata=False)
     if quick.any():
         out[..., quick] = compiled.gauges(evidence, questions[quick], sizes=sizes)
-    others = np.flatnonzero(~quick)
-    for places, (terms,) in terms_of([evidence], questions[others], strata=False):
+    if not quick.all():
+        _gauges_in_arrays(evidence, questions, np.flatnonzero(~quick), sizes, out)
+    return out
+
+
+@in_one_thread
+def _gauges_in_arrays(
+    evidence: TableEvidence, questions: Indices, some: Indices, sizes: bool, out: Floats
+) -> None:
+    for places, (terms,) in terms_of([evidence], questions[some], strata=False):
         square, other = terms.covariance(), terms.sampling[:, 0]
         if sizes:
             square, other = _ridged(other + 1e-9 * terms.noise), square
         solved = np.linalg.solve(square, np.concatenate([terms.d[..., None], other], axis=2))
         statistic = np.einsum("ti,ti->t", terms.d, solved[..., 0])
         found = np.stack([terms.freedom, statistic, np.einsum("tii->t", solved[..., 1:])])
-        out[..., others[places]] = found.reshape(3, *evidence.replicas, -1)
-    return out
+        out[..., some[places]] = found.reshape(3, *evidence.replicas, -1)
 
 
 def effects(evidence: TableEvidence, pairs: Indices) -> Floats:
