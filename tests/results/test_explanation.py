@@ -19,7 +19,7 @@ from privet.evidence.tables import TableEvidence
 from privet.independence.tables import TableJudge
 from privet.privacy.queries.contrasts import GRID
 from privet.results.discovery import Discovery
-from privet.results.explanation import Answer, _of_tables
+from privet.results.explanation import Answer, _of_tables, _percent
 from privet.schema.column import Column
 from privet.schema.model import Schema
 from tests.helpers.stacks import stack
@@ -93,6 +93,10 @@ def found() -> Discovery:
 def close(test: Answer, truth: float) -> bool:
     """Within 1.5 widths of its interval, which is nearly 6 deviations."""
     return abs(test.effect - truth) < 1.5 * (test.high - test.low) < 0.15
+
+
+def test_what_is_not_certain_is_not_told_as_if_it_were() -> None:
+    assert [_percent(each) for each in (0.17, 0.994, 0.999, 1.0)] == ["17%", "99%", "99%", "100%"]
 
 
 def test_a_joined_pair(found: Discovery) -> None:

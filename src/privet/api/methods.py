@@ -48,9 +48,7 @@ def best_delta(
     data set, which counts either with a delta or without."""
     if cap is not None or epsilon is None:
         return 0.0 if cap == 0 else USUAL_DELTA
-    first = names[0]
-    method = catalogue.auto(schema, USUAL_DELTA, True) if first == "auto" else catalogue.get(first)
-    return method.delta(schema, epsilon)
+    return catalogue.best_delta(schema, epsilon, names[0])
 
 
 def choose(name: str, schema: Schema, delta: float, private: bool) -> Method:

@@ -15,10 +15,11 @@ from types import ModuleType
 import privet.methods
 from privet.errors import MethodError
 from privet.graph.knowledge import Knowledge
-from privet.methods.method import Finding, Method
+from privet.methods.method import USUAL_DELTA, Finding, Method
 from privet.methods.options import Settings
 from privet.methods.search import OF_MOMENTS, Search, check_parents, check_score, run
 from privet.methods.sources.source import Source
+from privet.privacy.ledger.conversion import Number
 from privet.privacy.queries.base import Release
 from privet.schema.column import did_you_mean
 from privet.schema.model import Schema
@@ -125,6 +126,12 @@ def auto(schema: Schema, delta: float, private: bool) -> Method:
         return get(search)
     search = search if schema.knowledge == Knowledge() else "pc"
     return get(f"moment-{search}" if schema.has_moments and delta > 0 else "interaction-pc")
+
+
+def best_delta(schema: Schema, epsilon: Number, name: str = "auto") -> float:
+    """The delta that serves a method best."""
+    method = auto(schema, USUAL_DELTA, private=True) if name == "auto" else get(name)
+    return method.delta(schema, epsilon)
 
 
 def for_sites(name: str) -> str:

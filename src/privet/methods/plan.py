@@ -160,7 +160,7 @@ def plan(
             "the schema where you know more"
         )
     if delta is None:
-        delta = catalogue.auto(schema, USUAL_DELTA, private=True).delta(schema, float(epsilon))
+        delta = catalogue.best_delta(schema, epsilon)
     method = catalogue.auto(schema, float(delta), private=True)
     assert method.plan is not None  # what auto chooses can be planned
     sight = method.plan(schema, rows, epsilon, delta, reading, margins)

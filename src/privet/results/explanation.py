@@ -29,7 +29,7 @@ from privet.independence.effects import of_tables
 from privet.independence.fisher_z import MomentJudge, fisher_z
 from privet.independence.joint import JointMomentJudge, JointTableJudge
 from privet.independence.tables import TableJudge
-from privet.markup.pieces import notebook, paragraphs
+from privet.markup.pieces import notebook, paragraphs, share
 from privet.methods.sources.source import by_site
 from privet.results.saved import Saved, kind
 from privet.search.protocols import Judge
@@ -265,12 +265,16 @@ def _text(
     parts += _verdict(edge, tests, bar)
     if edge is not None and edge.confidence is not None:
         arrow = edge.arrow_confidence
-        direction = "" if arrow is None else f", and its direction in {arrow:.0%}"
+        direction = "" if arrow is None else f", and its direction in {_percent(arrow)}"
         parts.append(
-            f"In redrawn evidence the edge is found again in {edge.confidence:.0%} of "
+            f"In redrawn evidence the edge is found again in {_percent(edge.confidence)} of "
             f"cases{direction}."
         )
     return " ".join(parts)
+
+
+def _percent(confidence: float) -> str:
+    return f"{float(share(confidence)):.0%}"
 
 
 def _sized(test: Answer) -> str:
