@@ -106,7 +106,7 @@ def test_a_joined_pair(found: Discovery) -> None:
     first, *more = told.tests
     assert first.given == () and close(first, 0.6)
     assert first.joins and "more than a billion to 1 for a dependence" in told.text
-    assert {"c"} in [set(test.given) for test in more] and f"{told.confidence:.0%}" in told.text
+    assert {"c"} in [set(test.given) for test in more] and _percent(told.confidence) in told.text
 
 
 def test_a_pair_that_a_third_column_explains(found: Discovery) -> None:
