@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import combinations
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,8 +19,7 @@ from privet.methods import catalogue
 from privet.networks import load
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.queries.contrasts import GRID
-from privet.privacy.queries.tables import Components, Tables
-from privet.privacy.queries.white import White
+from privet.privacy.queries.tables import Tables
 from privet.schema.column import Column
 from privet.schema.model import Schema
 
@@ -43,20 +41,32 @@ def numbers(columns: int) -> Schema:
 
 
 @pytest.mark.parametrize("delta", [None, 0.0, 1e-6])
-def test_a_small_table_is_measured_whole_unless_a_delta_is_named(delta: float | None) -> None:
+def test_a_small_table_is_measured_whole_whatever_delta_is_allowed(delta: float | None) -> None:
+    """(epsilon, 0) implies (epsilon, delta): the quieter noise is taken."""
     data, schema = table(SMALL)
     found = privet.discover(data, schema, epsilon=1.0, delta=delta, ledger=":memory:")
-    releases = found.evidence.releases
-    assert found.certificate["delta"] == (delta or 0.0)
-    if delta:
-        assert all(isinstance(release.query, Components | White) for release in releases)
-    else:
-        (release,) = releases
-        assert release.query == Tables((schema.names,)) and is_whole(release, schema)
-        assert found.certificate["spent"]["epsilon_exact"] == "1/1"
+    (release,) = found.evidence.releases
+    assert release.query == Tables((schema.names,)) and is_whole(release, schema)
+    assert found.certificate["delta"] == 0.0
+    assert found.certificate["spent"]["epsilon_exact"] == "1/1"
     for method in ("interaction-ges", "interaction-fci", "lap-table"):
         again = privet.discover(evidence=found.evidence, method=method)
-        assert again.certificate["reused"] and again.certificate["delta"] == (delta or 0.0)
+        assert again.certificate["reused"] and again.certificate["delta"] == 0.0
+
+
+def test_a_delta_that_is_allowed_gives_no_smaller_a_promise_than_none(tmp_path: Path) -> None:
+    """A cap without delta takes a run that names one; only a method that needs it is refused."""
+    data, schema = table(SMALL, 300)
+    book = Ledger(tmp_path / "ledger.sqlite")
+    book.create(schema.name, epsilon=2.0, delta=0)
+    assert (
+        privet.discover(data, schema, epsilon=1, delta=1e-6, ledger=book).certificate["delta"] == 0
+    )
+    numeric = numbers(3)
+    book.create(numeric.name, epsilon=2.0, delta=0)
+    rows = {name: [0.0, 1.0] for name in numeric.names}
+    with pytest.raises(privet.PrivetError, match="has delta 0"):
+        privet.discover(rows, numeric, epsilon=1, delta=1e-6, method="moment-pc", ledger=book)
 
 
 def test_a_large_table_is_not() -> None:
@@ -81,7 +91,7 @@ def test_a_large_table_is_not() -> None:
 )
 def test_the_delta_of_a_run_that_names_none(method: str, schema: Schema, delta: float) -> None:
     chosen = catalogue.auto(schema, 1e-6, True) if method == "auto" else catalogue.get(method)
-    assert chosen.delta(schema, 0.5) == delta
+    assert chosen.delta(schema, 0.5, 1e-6) == delta
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
@@ -104,13 +114,9 @@ def test_what_is_called_quieter_is() -> None:
         real = whole.variance * prod(levels) / (r * c)
         planned = unit_noise.of_whole(schema, r, c, 0.1)
         assert real == pytest.approx(planned, rel=0.01)  # discrete noise is a little quieter
-    plain: dict[str, Any] = {
-        "epsilon": 0.1,
-        "delta": 1e-6,
-        "features": "contrasts",
-        "ledger": ":memory:",
-    }
-    blurred = privet.discover(data, schema, **plain)
+    book = Ledger(":memory:")
+    book.create(schema.name, epsilon=0.1, delta=1e-6)
+    blurred = privet.discover(data, schema, epsilon=0.1, features="contrasts", ledger=book)
     evidence = TableEvidence.from_releases(schema, schema.names, blurred.evidence.releases)
     assert evidence.layers[2].variances.min() / GRID**4 > planned
     assert unit_noise.pure_is_quieter(schema, 0.1, 1e-6)

@@ -13,6 +13,7 @@ import numpy as np
 import privet
 from privet.schema.column import Column
 from privet.schema.model import Schema
+from tests.helpers.budgets import capped
 
 LABELS = ("hospital-a", "hospital-b", "hospital-c")
 NAMES = ("smoke", "cough", "dust")
@@ -48,7 +49,9 @@ def hospital(
     label: str | None, data: Any = None, schema: Schema = SCHEMA, **options: Any
 ) -> privet.Discovery:
     """What a hospital finds on its own; its ledger is gone afterwards."""
-    options = {"epsilon": 4.0, "delta": 1e-6, "ledger": ":memory:", "site": label, **options}
+    options = {"epsilon": 4.0, "delta": 1e-6, "site": label, **options}
+    if "ledger" not in options:
+        options["ledger"] = capped(schema.name, epsilon=options["epsilon"], delta=options["delta"])
     seed = sum(map(ord, label or ""))
     return privet.discover(patients(seed) if data is None else data, schema, **options)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import privet
 from privet.api.discover import measure
 from privet.methods import catalogue
 from privet.methods.method import Method
@@ -39,8 +40,9 @@ def test_zcdp_is_for_methods_that_live_on_pure_answers(
 
     monkeypatch.setattr(Vault, "_charge", listening)
     data, schema = tables()["categories" if "categorical" in method.kinds else "numbers"]
-    budget = {"epsilon": 4.0, "delta": 1e-6, "ledger": ":memory:"}
-    saved = measure(data, schema, make_settings(), method=method.name, **budget)
+    book = privet.Ledger(":memory:")
+    book.create(schema.name, epsilon=4.0, delta=1e-6, accounting=method.accounting)
+    saved = measure(data, schema, make_settings(), method=method.name, epsilon=4.0, ledger=book)
     share = costs[False] / sum(costs.values())
     assert (share > QUARTER) == (method.accounting == "zcdp"), float(share)
     assert saved.certificate["accounting"] == method.accounting

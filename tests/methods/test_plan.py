@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
 from math import inf, log, sqrt
 
 import numpy as np
@@ -10,6 +12,7 @@ from scipy.stats import binomtest
 
 import privet
 from privet.errors import BudgetError, MethodError
+from privet.evidence.plan import table_effects
 from privet.evidence.prior import default_level
 from privet.evidence.unit_noise import of_interactions
 from privet.independence import chi2
@@ -42,6 +45,42 @@ def test_more_budget_and_more_rows_see_more() -> None:
         assert seen == sorted(seen, reverse=True) and seen[0] > seen[-1]
         seen = [plan(table, rows, 0.5).lines[0].typical for rows in (1_000, 10_000, 100_000)]
         assert seen == sorted(seen, reverse=True) and seen[0] > seen[-1]
+
+
+SMALL_TABLES = [
+    (columns, levels, rare) for columns in (3, 5, 8) for levels in (2, 4) for rare in (None, 0.05)
+]
+
+
+def uneven(columns: int, levels: int, rare: float | None) -> Schema:
+    even = schema(columns, levels)
+    if rare is None:
+        return even
+    shares = (1 - rare * (levels - 1), *[rare] * (levels - 1))
+    return replace(even, columns=tuple(replace(each, shares=shares) for each in even.columns))
+
+
+@pytest.mark.parametrize(
+    ("table", "deltas"),
+    [
+        *((uneven(*each), (0, 1e-12, 1e-9, 1e-6, 1e-4)) for each in SMALL_TABLES),
+        (numbers(4), (1e-9, 1e-6, 1e-4)),  # without delta numbers are cut, and tables measured
+    ],
+    ids=str,
+)
+def test_more_epsilon_delta_and_rows_leave_more_effective_rows(
+    table: Schema, deltas: tuple[float, ...]
+) -> None:
+    """Whatever noise, features and stages a run would choose: on a grid without noise. A delta is
+    what the promise may have at most, and 0 may be the better choice."""
+    epsilons = (0.03, 0.1, 0.3, 1, 3, 10)
+    rows = (100, 1_000, 10_000, 100_000, 1_000_000)
+    planned = np.array(
+        [plan(table, n, e, d).effective_rows for e, d, n in product(epsilons, deltas, rows)]
+    ).reshape(len(epsilons), len(deltas), len(rows))
+    for axis in range(3):
+        assert (np.diff(np.log(planned), axis=axis) >= -1e-9).all(), axis
+    assert (planned <= np.array(rows) * (1 + 1e-9)).all() and planned[-1, -1, -1] > 0.9 * rows[-1]
 
 
 def test_lines_are_ordered_and_of_the_right_kind() -> None:
@@ -137,10 +176,10 @@ def test_the_planned_effect_of_uneven_margins_is_found_as_often(
     """An effect that lies in any direction alike: the share that is found is 0.8 up to first-order
     theory (0.03) and chance (1e-6), where there is one direction. Of several, noise may hide some
     and not others, and the plan takes their mean: then down to 0.6 are found."""
-    monkeypatch.setattr("privet.evidence.plan.BETTER", inf)  # measured in contrasts
+    monkeypatch.setattr("privet.evidence.white.BETTER", inf)  # measured in contrasts
     table = guessed(*[uneven] * 8)
     noise = of_interactions(table, epsilon, 1e-6)[0]
-    shown = plan(table, ROWS, epsilon, 1e-6).lines[0].typical
+    shown = table_effects(table, ROWS, epsilon, 1e-6).lines()[0].typical
     rng, runs, size = np.random.default_rng(4), 4000, len(uneven) - 1
     p = np.array(uneven)
     root = np.linalg.qr(np.column_stack([np.sqrt(p), rng.normal(size=(size + 1, size))]))[0]
@@ -166,7 +205,7 @@ def test_the_planned_effect_is_found_in_eight_of_ten_runs(epsilon: float, levels
     is 0.8, up to the first-order theory (0.03) and chance (1e-6)."""
     table = schema(8, levels)
     noise = 0.0 if epsilon == inf else of_interactions(table, epsilon, 1e-6)[0]
-    shown = plan(table, ROWS, 1e4 if epsilon == inf else epsilon, 1e-6).lines[0].typical
+    shown = table_effects(table, ROWS, 1e4 if epsilon == inf else epsilon, 1e-6).lines()[0].typical
     rng, runs = np.random.default_rng(3), 4000
     shares = np.full((levels, levels), 1 / levels**2)
     move = np.eye(levels) - 1 / levels

@@ -17,6 +17,7 @@ from privet.results.diagnostics import Diagnosis, against_sense
 from privet.results.discovery import Discovery
 from privet.schema.column import Column
 from privet.schema.model import Schema
+from tests.helpers.budgets import capped
 
 ROWS = 20_000
 RNG = np.random.default_rng(5)
@@ -93,7 +94,9 @@ def test_levels_that_noise_may_have_hidden_are_not_called_empty() -> None:
     table = {n: ["no", "yes"] * 1000 for n in ("a", "b")}
     table["fine"] = [fine.levels[i % 30] for i in range(2000)]
     for _ in range(5):
-        result = privet.discover(table, schema, epsilon=0.4, delta=1e-6, ledger=":memory:")
+        result = privet.discover(
+            table, schema, epsilon=0.4, ledger=capped(schema.name, epsilon=0.4)
+        )
         assert "unseen level" not in said(result)
 
 
@@ -132,7 +135,8 @@ def test_levels_that_are_too_many_for_the_budget() -> None:
     table = {n: rng.choice(["no", "yes"], size=2000).tolist() for n in ("a", "b", "c")}
     table["fine"] = rng.choice(fine.levels, size=2000).tolist()
     results = [
-        privet.discover(table, schema, epsilon=e, delta=1e-6, ledger=":memory:") for e in (0.4, 50)
+        privet.discover(table, schema, epsilon=e, ledger=capped(schema.name, epsilon=e))
+        for e in (0.2, 50)
     ]
     assert [said(result).get("levels") is not None for result in results] == [True, False]
     assert said(results[0])["levels"].columns == ("fine",)

@@ -42,13 +42,23 @@ def names_of(method: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def best_delta(
-    names: Sequence[str], schema: Schema, epsilon: float | None, cap: float | None
+    names: Sequence[str],
+    schema: Schema,
+    epsilon: float | None,
+    cap: float | None,
+    most: float | None = None,
 ) -> float:
-    """The delta of a run that names none: what serves its method best, or fits the cap of its
-    data set, which counts either with a delta or without."""
-    if cap is not None or epsilon is None:
-        return 0.0 if cap == 0 else USUAL_DELTA
-    return catalogue.best_delta(schema, epsilon, names[0])
+    """The delta that a run promises, at most the one that it names (``most``): the one that serves
+    its method best, or that fits the cap of its data set, which counts either with a delta or
+    without."""
+    usual = USUAL_DELTA if most is None else float(most)
+    if epsilon is None:
+        return usual
+    if cap is None:
+        return catalogue.best_delta(schema, epsilon, names[0], usual)
+    if cap > 0 or (most and names[0] != "auto" and catalogue.get(names[0]).needs_delta):
+        return usual
+    return 0.0
 
 
 def choose(name: str, schema: Schema, delta: float, private: bool) -> Method:

@@ -80,9 +80,9 @@ def prepare(
         known = fixed(known)
     check_site(site, promised=private and not as_published)
     check_budget_options(epsilon, delta, private)
-    if delta is None:
+    if delta is None or (private and not as_published):
         cap = cap_delta(ledger, known) if private and not as_published else None
-        delta = best_delta(names_of(method), known, epsilon, cap)
+        delta = best_delta(names_of(method), known, epsilon, cap, delta)
     chosen = tuple(choose(name, known, delta, private) for name in names_of(method))
     check_options(chosen, settings)
     for each in chosen:

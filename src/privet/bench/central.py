@@ -111,8 +111,7 @@ class Grid:
         """None where that serves the method better, and promises more."""
         if method.endswith(AS_PUBLISHED):
             return self.delta
-        best = catalogue.get(method).delta(load(network).schema(), epsilon)
-        return self.delta if best else 0.0
+        return catalogue.best_delta(load(network).schema(), epsilon, method, self.delta)
 
     def command(self, output: str) -> str:
         """What to type to get this grid."""

@@ -63,6 +63,13 @@ class MadeUp:
     def weighed(self, i: int, j: int, radii: Floats) -> Floats:
         """Tables (radii x levels x levels) of shares of two columns among rows that are clipped at
         these radii, by putting their levels in the place of those of made-up rows."""
+        kept, _ = self.weights(i, j, radii)
+        out = kept * _shares(self.own[i])[:, None] * _shares(self.own[j])
+        return np.asarray(out / out.sum(axis=(1, 2), keepdims=True))
+
+    def weights(self, i: int, j: int, radii: Floats) -> tuple[Floats, Floats]:
+        """The mean weight and the mean squared weight of the rows with each pair of levels of two
+        columns (radii x levels x levels), if rows are clipped at these radii."""
         a, b = self.own[i], self.own[j]
         some = min(FORESEEN_ROWS, max(FORESEEN_NUMBERS // (len(a) * len(b)), 1))
         rest = np.delete(self.lengths[:, :some], [i, j], axis=0)
@@ -70,9 +77,8 @@ class MadeUp:
         shortened = 1 / np.sqrt(
             _all_pairs(rest.sum(axis=0) + x + y, (rest**2).sum(axis=0) + x**2 + y**2)
         )
-        kept = np.minimum(1.0, radii[:, None, None, None] * shortened).mean(axis=3)
-        out = kept * _shares(a)[:, None] * _shares(b)
-        return np.asarray(out / out.sum(axis=(1, 2), keepdims=True))
+        each = np.minimum(1.0, radii[:, None, None, None] * shortened)
+        return np.asarray(each.mean(axis=3)), np.asarray((each**2).mean(axis=3))
 
     def curvature(self, kept: float) -> float:
         """κ of a clip that keeps so much of the rows, by weight."""

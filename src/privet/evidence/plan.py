@@ -29,9 +29,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations, islice
+from itertools import combinations
 from math import comb, inf, log, sqrt
-from statistics import median
 from typing import Literal, Protocol
 
 import numpy as np
@@ -41,7 +40,7 @@ from privet.evidence import unit_noise
 from privet.evidence.moments import planned_noise
 from privet.evidence.plan_table import effect_text, plan_table
 from privet.evidence.prior import EFFECTS, default_level
-from privet.evidence.white import BETTER, CHANCE, PAIRS, RAREST, Design, contrast_worth
+from privet.evidence.white import PAIRS, RAREST, REST, Design, contrast_rows
 from privet.markup.pieces import notebook, paragraphs, safe
 from privet.privacy.ledger.conversion import Number, budget_for
 from privet.privacy.queries.base import records_changed
@@ -81,7 +80,8 @@ class PlanLine:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Plan:
-    """``invisible`` are the pairs in which not even a strong effect would show, given nothing.
+    """``invisible`` are the pairs in which not even a strong effect would show, given nothing;
+    ``effective_rows`` without noise would give the typical pair the same precision.
 
     >>> privet.plan(schema, rows=10_000, epsilon=1)  # doctest: +ELLIPSIS
     Plan: interaction-pc on about 10,000 rows, epsilon 1, delta 0
@@ -94,6 +94,7 @@ class Plan:
     delta: float
     margins: Margins
     lines: tuple[PlanLine, ...]
+    effective_rows: float
     invisible: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -148,10 +149,11 @@ class Effects(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class Sight:
     """The smallest effect that shows in each pair of columns, in the order of ``combinations``,
-    at each order."""
+    at each order; and the effective sample size of a typical pair once all pairs are measured."""
 
     what: str
     smallest: tuple[Floats, ...]
+    effective_rows: float
 
     def lines(self) -> tuple[PlanLine, ...]:
         return tuple(
@@ -179,7 +181,8 @@ def table_effects(
     pairs = [tuple(sorted(pair, key=guessed.__getitem__)) for pair in combinations(range(size), 2)]
     kinds = {(guessed[i], guessed[j]): (i, j) for i, j in pairs}  # alike ones once
     run = _Run(schema, rows, epsilon, delta, reading)
-    white = _weighed(run, guessed)
+    plain = _rows_in_contrasts(run, guessed)
+    white = _weighed(run, guessed, plain)
     found = []
     for order in range(min(3, size - 1)):
         typical = int(np.median([len(each) for each in guessed])) ** order
@@ -192,7 +195,8 @@ def table_effects(
         needed = _shifts(freedom, gains, default_level(size), reading)
         widths = np.array([min(len(guessed[i]), len(guessed[j])) - 1 for i, j in pairs])
         found.append(np.sqrt(needed / (run.every * mean) / widths))
-    return Sight(what="Cramér's V", smallest=tuple(found))
+    effective = plain if white is None else white.effective_rows
+    return Sight(what="Cramér's V", smallest=tuple(found), effective_rows=effective)
 
 
 @dataclass(frozen=True)
@@ -213,40 +217,44 @@ class _Run:
 
 @dataclass(frozen=True)
 class _White:
-    """White features of weighed rows: the share of the rows that is left, the noise after one
-    measurement and after two, and the guessed margins under which the features are not white."""
+    """White features of weighted rows: the noise relative to that of sampling before and after
+    triples are measured, and the guessed margins under which the features are not white."""
 
     design: Design
     guessed: list[Shares]
-    kept: float
     noise: tuple[float, float]
+    effective_rows: float
 
     def weights(self, pair: tuple[int, int], strata: int, order: int) -> Weights:
         a, b = (self._stretches(i, strata) for i in pair)
-        mean, freedom, gain = _weights(a, b, self.noise[min(order, 1)])
-        return self.kept * mean, freedom, self.kept * gain
+        return _weights(a, b, self.noise[min(order, 1)])
 
     def _stretches(self, column: int, strata: int) -> Floats:
         return _stretches(self.guessed[column], self.design.features[column], WHITE_GRID, strata)
 
 
-def _weighed(run: _Run, guessed: list[Shares]) -> _White | None:
-    """None where contrasts are measured."""
+def _weighed(run: _Run, guessed: list[Shares], plain: float) -> _White | None:
+    """None where contrasts are measured, which leave ``plain`` effective rows."""
     if run.delta == 0:
         return None
-    size, schema, rows = len(guessed), run.schema, run.every
-    believed = [np.maximum(each, RAREST) / np.maximum(each, RAREST).sum() for each in guessed]
     budget = float(budget_for(run.epsilon, run.delta, unit_noise.ACCOUNTING)) / run.reading.noise
-    reach = records_changed(schema) * schema.rows_per_person
-    few = list(islice(combinations(range(size), 3), unit_noise.TRIPLES_PER_COLUMN * size))
-    every = enumerate(combinations(range(size), 2))
-    likely = [pair for i, pair in every if i % CHANCE.denominator < CHANCE.numerator]
-    design = Design.of(schema.names, believed, rows)
-    worth, kept, noise = design.foreseen(budget / reach**2, likely, few)
-    plain = contrast_worth(schema, believed, rows, budget * float(PAIRS))
-    if worth < BETTER * median(plain):
+    budget /= (records_changed(run.schema) * run.schema.rows_per_person) ** 2
+    design = Design.of(run.schema.names, _believed(guessed), run.every)
+    last = design.planned_rows(budget * float(PAIRS + REST))
+    if last < plain:
         return None
-    return _White(design, guessed, kept, noise)
+    first = design.planned_rows(budget * float(PAIRS))
+    return _White(design, guessed, (run.every / first - 1, run.every / last - 1), last)
+
+
+def _rows_in_contrasts(run: _Run, guessed: list[Shares]) -> float:
+    noise = run.reading.noise * unit_noise.typical(run.schema, run.epsilon, run.delta)
+    return contrast_rows(run.schema, _believed(guessed), run.every, noise)
+
+
+def _believed(guessed: list[Shares]) -> list[Floats]:
+    raised = [np.maximum(each, RAREST) for each in guessed]
+    return [each / each.sum() for each in raised]
 
 
 def _contrasted(
@@ -324,7 +332,8 @@ def moment_effects(
         gains = np.array(EFFECTS)[None] ** 2 / variance
         needed = _shifts(np.ones(1), gains, default_level(size), reading)
         found.append(np.repeat(np.tanh(np.sqrt(needed * variance)), comb(size, 2)))
-    return Sight(what="correlation", smallest=tuple(found))
+    effective = spread / (spread / rows + noise)
+    return Sight(what="correlation", smallest=tuple(found), effective_rows=effective)
 
 
 def _shifts(freedom: Floats, gains: Floats, level: float, reading: Reading) -> Floats:

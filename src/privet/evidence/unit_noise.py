@@ -21,6 +21,7 @@ from privet.schema.model import Schema
 Sets = list[tuple[str, ...]]
 
 TRIPLES_PER_COLUMN = 12
+LEFT = Fraction(19, 20)  # of the budget, for interactions; the rest measures margins
 ACCOUNTING: Accounting = "gdp"  # of runs that measure interactions or moments on a cap of their own
 # Noise takes 10 microseconds per cell; and few rows per cell leave nothing but noise anyway.
 MOST_CELLS = 1 << 20
@@ -41,6 +42,13 @@ def of_interactions(schema: Schema, epsilon: Number, delta: Number) -> tuple[flo
     return first, 1 / (1 / first + 1 / second)
 
 
+def of_pairs(schema: Schema, budget: Number, *, pure: bool = False) -> float:
+    """Variance, if this budget (rho, or a pure epsilon) measures the number of rows, all columns
+    and all pairs."""
+    groups: list[Sets] = [list(combinations(schema.names, order)) for order in range(3)]
+    return _variance(schema, groups[schema.rows_are_public :], Fraction(budget), pure=pure)
+
+
 def of_whole(schema: Schema, rows: int, columns: int, epsilon: Number) -> float:
     """Variance for a pair of so many levels, if the table of all columns is measured: a cell of
     the pair's table is a sum of cells with noise."""
@@ -57,10 +65,17 @@ def whole_is_quieter(schema: Schema) -> bool:
 
 
 def pure_is_quieter(schema: Schema, epsilon: Number, delta: Number) -> bool:
-    """Whether Laplace noise with delta = 0 tells more than Gaussian noise with this delta."""
-    if not whole_is_quieter(schema):
-        return of_interactions(schema, epsilon, 0)[1] < of_interactions(schema, epsilon, delta)[1]
-    return _typical(schema, epsilon) < of_interactions(schema, epsilon, delta)[1]
+    """Whether Laplace noise with delta = 0 has a smaller variance than Gaussian noise with this
+    delta."""
+    return typical(schema, epsilon, 0) < typical(schema, epsilon, delta)
+
+
+def typical(schema: Schema, epsilon: Number, delta: Number) -> float:
+    """Variance for the median pair, in the table of all columns where it is measured; else as if
+    all that the margins leave measured pairs."""
+    if delta == 0 and whole_is_quieter(schema):
+        return _typical(schema, epsilon)
+    return of_pairs(schema, LEFT * budget_for(epsilon, delta, ACCOUNTING), pure=delta == 0)
 
 
 def cells(schema: Schema) -> int:

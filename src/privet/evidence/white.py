@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
+from statistics import median
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from privet.evidence.feigned import MadeUp
 from privet.evidence.tables import TableEvidence
 from privet.privacy.queries.contrasts import GRID as CONTRAST_GRID
 from privet.privacy.queries.contrasts import contrasts
-from privet.privacy.queries.tables import Components
 from privet.privacy.queries.white import (
     GRID,
     LARGEST_RADIUS,
@@ -37,7 +37,6 @@ PAIRS, REST = Fraction(45, 100), Fraction(50, 100)
 # pairs leave more of them. [Weak edges are found that one look at all pairs misses.]
 GLANCE, AGAIN, LAST = Fraction(25, 100), Fraction(30, 100), Fraction(40, 100)
 CHANCE = Fraction(40, 100)
-BETTER = 1.5  # how much more the typical pair must tell than in contrasts
 RAREST, DEVIATIONS = 0.02, 2.0  # a share is not believed below this, or below its noise
 # Of a triple's component, compared with a pair's: where a pair tells little, a triple tells nothing
 # that its pairs do not. [Random networks do not tell 0.03 from 0.15; Adult finds more with 0.06.]
@@ -45,9 +44,12 @@ TRIPLE_PRICE, LOW_PRICE, LITTLE = 0.3, 0.06, 10_000
 MOST_CUT = 0.1  # share of the rows that a later clip may touch where a pair tells little
 # Squared radii, as multiples of the mean squared length of a row, among which a clip is chosen.
 RADII = (0.1, 0.2, 0.28, 0.35, 0.45, 0.6, 1.0, 1.7, 3.0, 6.0, 12.0)
-# What a clip feigns by way of other columns cannot be foreseen: so much of the weights' relative
-# variance. [Independent columns feign a hundredth of what was found between causes of one effect.]
-UNFORESEEN = 3e-4
+# Row weights that depend on other columns make pairs dependent (φ² for each of a pair's numbers):
+# this much, times the relative variance of the weights, over the squared number of features.
+# [Chosen on 768 random networks of 5 to 20 columns and four kinds; bench/features.py.]
+UNFORESEEN = 1.0
+# The margins leave open how dependence between columns lengthens rows: an allowance for that.
+BETTER = 1.05
 MOST_PAIRS = 0.9  # share of the pairs that a clip makes less dependent than is reckoned with
 
 Sets = Sequence[tuple[int, ...]]
@@ -55,8 +57,8 @@ Sets = Sequence[tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Course:
-    """How a run goes: how many rows without noise would tell as much of a pair, the clip of all
-    pairs, and the shares of the budget for these, for those that may be dependent, and for what
+    """How a run goes: the effective sample size of a typical pair, the clip of all pairs, and the
+    shares of the budget for these, for those that may be dependent, and for what
     matters in the end."""
 
     worth: float
@@ -83,37 +85,63 @@ class Design:
         return Design(names=names, features=features, rows=rows, made_up=made_up)
 
     def course(self, budget: float) -> Course:
-        """Of a run for this budget (rho) in all."""
-        squares, feigned, _ = self._choices
-        worth = float(self._worths(self._in_pairs, squares, feigned, budget * float(PAIRS)).max())
+        """The course of a run with this budget (rho) in all."""
+        worth = self.planned_rows(budget * float(PAIRS + REST))
         shares = (PAIRS, Fraction(0), REST) if worth >= LITTLE else (GLANCE, AGAIN, LAST)
         return Course(worth, self.first_clip(budget * float(shares[0])), *shares)
 
-    def first_clip(self, budget: float, unforeseen: float = UNFORESEEN) -> Clip:
-        """The first clip of a run, of a question about all pairs."""
-        squares, feigned, varied = self._choices
-        wrong = feigned + unforeseen * varied
-        return self._best(self.all_pairs, self._in_pairs, squares, wrong, budget)
+    def planned_rows(self, budget: float) -> float:
+        """The effective sample size that a plan counts on."""
+        return float(self.effective_rows(budget).max()) / BETTER
+
+    def first_clip(self, budget: float) -> Clip:
+        """The clip of a question about all pairs that leaves most effective rows."""
+        squares, _ = self._choices
+        return self._clip(self.all_pairs, float(squares[np.argmax(self.effective_rows(budget))]))
+
+    def effective_rows(self, budget: float) -> Floats:
+        """The effective sample size of the typical pair after a question about all pairs with this
+        budget (rho), for each choice of the squared radius.
+
+        Dependence between two columns shows in the rows that have an uncommon level of both. With
+        mean weight w and mean squared weight v there, n rows and noise of variance s², it is
+        estimated with the precision n w² / (v + s² / n); the spurious dependence that weights
+        cause counts as further noise. It grows with the budget and the number of rows.
+        """
+        squares, spurious = self._choices
+        noise = squares[:, None] / (2 * budget * self.rows)
+        shares = [(w**2 / (v + noise)).mean(axis=1) for w, v in self._uncommon]
+        return np.asarray(1 / (1 / (self.rows * np.median(shares, axis=0)) + spurious))
+
+    @cached_property
+    def _choices(self) -> tuple[Floats, Floats]:
+        """Squared radii for all pairs, and the spurious dependence that each causes."""
+        squares, varied = _radii(self._in_pairs)
+        return squares, self.feigned(squares) + self._unforeseen * varied
+
+    @property
+    def _unforeseen(self) -> float:
+        return UNFORESEEN / sum(len(levels[0]) for levels in self.features) ** 2
+
+    @cached_property
+    def _uncommon(self) -> list[tuple[Floats, Floats]]:
+        """For some pairs of columns, the mean and mean squared weights (choices of the radius x
+        pairs of levels) of rows with two levels that are not the most common ones of their columns:
+        as many as the directions of a test of independence."""
+        radii, out = np.sqrt(self._choices[0]), []
+        for i, j in self.made_up.pairs:
+            common = [int(self.made_up.own[column].argmin()) for column in (i, j)]
+            mean, squared = self.made_up.weights(i, j, radii)
+            out.append((_without(common, mean), _without(common, squared)))
+        return out
 
     def fresh_clip(self, sets: Sets, budget: float) -> Clip:
         """Of a question about pairs that weighs rows anew. What it feigns is not foreseen."""
         squared = self._squared(sets)
         squares, varied = _radii(squared)
-        return self._best(sets, squared, squares, UNFORESEEN * varied, budget)
-
-    def _best(
-        self, sets: Sets, squared: Floats, squares: Floats, wrong: Floats, budget: float
-    ) -> Clip:
-        """The clip that promises most for this budget (rho), by the rows that it leaves, the noise
-        that it needs and what it feigns."""
-        worths = self._worths(squared, squares, wrong, budget)
-        return self._clip(sets, float(squares[np.argmax(worths)]))
-
-    @cached_property
-    def _choices(self) -> tuple[Floats, Floats, Floats]:
-        """Squared radii for all pairs, what they feign, and how far they make weights vary."""
-        squares, varied = _radii(self._in_pairs)
-        return squares, self.feigned(squares), varied
+        rows = self.rows * _left(squared, squares).mean(axis=1)
+        noise = (1 + squares / (2 * budget) / rows) / rows
+        return self._clip(sets, float(squares[np.argmin(noise + self._unforeseen * varied)]))
 
     def later_clip(self, sets: Sets, worth: float, first: Clip) -> Clip:
         """The rows that an earlier clip left should be left: else these would be other rows. So it
@@ -142,39 +170,6 @@ class Design:
             numbers = (joint.shape[1] - 1) * (joint.shape[2] - 1)
             found.append(((joint - apart) ** 2 / apart).sum(axis=(1, 2)) / numbers)
         return np.asarray(np.quantile(found, MOST_PAIRS, axis=0))
-
-    def foreseen(
-        self, budget: float, likely: Sets, triples: Sets
-    ) -> tuple[float, float, tuple[float, float]]:
-        """Of a run for this budget in all, in which these pairs may be dependent (where these are
-        measured once more) and these triples matter: how many rows a pair is worth, the share of
-        the rows that is left, by weight, and the noise of a likely pair compared with their
-        sampling noise, before triples are chosen and once more beside these."""
-        course, small = self.course(budget), self.all_pairs[: len(self.names) + 1]
-        first, kept = course.first, self._kept(course.first)
-        known = 2 * budget * float(course.pairs) / self._square(first)
-        if course.again:
-            spent = budget * float(course.again)
-            first = self.fresh_clip([*small, *likely], spent)
-            before, kept = kept, self._kept(first)  # what other rows told is about fewer
-            known = known * (before / kept) ** 2 + 2 * spent / self._square(first)
-        both = [*small, *{pair for each in triples for pair in combinations(each, 2)}, *triples]
-        sets = both if triples else self.all_pairs  # of two columns there is nothing else
-        last = self.later_clip(sets, course.worth, first)
-        more = known + 2 * budget * float(course.rest) / self._square(last)
-        rows = self.rows * kept
-        return course.worth, kept, (1 / known / rows, 1 / more / rows)
-
-    def _kept(self, clip: Clip) -> float:
-        """The share of the rows that a clip leaves, by weight."""
-        squared = self._squared(self._places(clip))
-        return float(_left(squared, np.array([self._square(clip)])).mean())
-
-    def _worths(self, squared: Floats, squares: Floats, feigned: Floats, budget: float) -> Floats:
-        """How many rows without noise would tell as much of a pair, after clips of these squared
-        radii of rows of these squared lengths. What is feigned counts as noise of its size."""
-        rows = self.rows * _left(squared, squares).mean(axis=1)
-        return np.asarray(1 / ((1 + squares / (2 * budget) / rows) / rows + feigned))
 
     @cached_property
     def _in_pairs(self) -> Floats:
@@ -212,6 +207,12 @@ class Design:
         return [tuple(place[name] for name in members) for members in clip.sets]
 
 
+def _without(levels: Sequence[int], weights: Floats) -> Floats:
+    """All pairs of levels but those with the given level of the first or of the second column."""
+    rest = np.delete(np.delete(weights, levels[0], axis=1), levels[1], axis=2)
+    return np.asarray(rest.reshape(len(rest), -1))
+
+
 def _left(squared: Floats, squares: Floats) -> Floats:
     """The weights (radii x rows) that clips leave."""
     return np.asarray(np.sqrt(np.minimum(1.0, squares[:, None] / squared)))
@@ -225,23 +226,16 @@ def _radii(squared: Floats) -> tuple[Floats, Floats]:
     return squares, np.asarray(kept.var(axis=1) / kept.mean(axis=1) ** 2)
 
 
-def contrast_worth(
-    schema: Schema, shares: Sequence[Floats], rows: float, budget: float
-) -> list[float]:
-    """The same for each pair in contrasts: their noise meets the smallest directions of sampling
-    noise, which rare levels have."""
-    spreads = []
+def contrast_rows(schema: Schema, shares: Sequence[Floats], rows: float, noise: float) -> float:
+    """The effective sample size of a typical pair in contrasts with this variance of the noise. It
+    is compared with the geometric mean of the sampling variances in the directions of a test: rare
+    levels, in which they are small, often carry the dependence."""
+    variances = []
     for column, p in zip(schema.columns, shares, strict=True):
         h = contrasts(column.cardinality, column.ordered) / CONTRAST_GRID
-        values = np.linalg.eigvalsh(h @ (np.diag(p) - np.outer(p, p)) @ h.T)
-        spreads.append(float(np.exp(np.log(np.maximum(values, 1e-12)).mean())))
-    families = [Components(tuple(combinations(schema.names, order))) for order in range(3)]
-    price = sum(
-        family.l2_squared(schema) / CONTRAST_GRID ** (2 * order)
-        for order, family in enumerate(families)
-    )
-    noise = price / (2 * budget)
-    return [1 / (1 / rows + noise / (rows**2 * a * b)) for a, b in combinations(spreads, 2)]
+        sampling = np.linalg.eigvalsh(h @ (np.diag(p) - np.outer(p, p)) @ h.T)
+        variances.append(float(np.exp(np.log(np.maximum(sampling, 1e-12)).mean())))
+    return median(rows / (1 + noise / (rows * a * b)) for a, b in combinations(variances, 2))
 
 
 def released_shares(margins: TableEvidence, known: Mapping[str, Floats]) -> list[Floats]:

@@ -128,10 +128,13 @@ def auto(schema: Schema, delta: float, private: bool) -> Method:
     return get(f"moment-{search}" if schema.has_moments and delta > 0 else "interaction-pc")
 
 
-def best_delta(schema: Schema, epsilon: Number, name: str = "auto") -> float:
-    """The delta that serves a method best."""
-    method = auto(schema, USUAL_DELTA, private=True) if name == "auto" else get(name)
-    return method.delta(schema, epsilon)
+def best_delta(
+    schema: Schema, epsilon: Number, name: str = "auto", most: float | None = None
+) -> float:
+    """The delta that serves a method best, at most this one (None: the usual one)."""
+    most = USUAL_DELTA if most is None else most
+    method = auto(schema, most, private=True) if name == "auto" else get(name)
+    return method.delta(schema, epsilon, most)
 
 
 def for_sites(name: str) -> str:

@@ -49,24 +49,26 @@ class Published:
     why: str
 
 
-USUAL_DELTA = 1e-6  # of a run that names none, unless the method has a better one
+USUAL_DELTA = 1e-6  # the largest delta of a run that names none
+
+# The delta that serves best with this epsilon, at most the given one: (epsilon, 0) implies both.
+BestDelta = Callable[[Schema, Number, float], float]
 
 
-def usual_delta(_schema: Schema, _epsilon: Number) -> float:
-    return USUAL_DELTA
+def largest_delta(_schema: Schema, _epsilon: Number, most: float) -> float:
+    return most
 
 
-def no_delta(_schema: Schema, _epsilon: Number) -> float:
+def no_delta(_schema: Schema, _epsilon: Number, _most: float) -> float:
     return 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """``delta`` is the best one for it, of which a run that names none gets the promise;
-    ``accounting`` the one that serves it best: zCDP, if selections, sieves and Laplace noise take
-    more than about a quarter of its budget. ``play`` measures without privacy for a search that
-    has to be played to hear what it asks for, and gives what it has found too, so that nobody need
-    search again."""
+    """``delta`` gives the one that serves it best, which the run promises. ``accounting`` is zCDP
+    if selections, sieves and Laplace noise take more than about a quarter of its budget. ``play``
+    measures without privacy for a search that has to be played to hear what it asks for, and gives
+    what it has found too, so that nobody need search again."""
 
     name: str
     summary: str
@@ -84,7 +86,7 @@ class Method:
     alpha: Callable[[int], float] = default_level
     reason: str = "it searches exact statistics"
     published: Published | None = None
-    delta: Callable[[Schema, Number], float] = usual_delta
+    delta: BestDelta = largest_delta
     accounting: Accounting = "gdp"
     plan: Effects | None = None
 

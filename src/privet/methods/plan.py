@@ -159,8 +159,7 @@ def plan(
             f"margins = {margins!r}; use {' or '.join(get_args(Margins))}, and declare shares in "
             "the schema where you know more"
         )
-    if delta is None:
-        delta = catalogue.best_delta(schema, epsilon)
+    delta = catalogue.best_delta(schema, epsilon, most=None if delta is None else float(delta))
     method = catalogue.auto(schema, float(delta), private=True)
     assert method.plan is not None  # what auto chooses can be planned
     sight = method.plan(schema, rows, epsilon, delta, reading, margins)
@@ -172,6 +171,7 @@ def plan(
         delta=float(delta),
         margins=margins,
         lines=sight.lines(),
+        effective_rows=sight.effective_rows,
         invisible=tuple(pair for pair, smallest in pairs if smallest > STRONG),
         warnings=weak_delta(float(delta), rows),
     )

@@ -67,7 +67,7 @@ def measure(curator: Curator, settings: Settings) -> First:
     rows, known = max(float(evidence.rows), 1.0), {}
     if spread is not None:
         usual = released_shares(evidence, spread.shares(spread.cuts(USUAL)))
-        cuts = spread.cuts(groups(white.worth(curator, usual, rows)))
+        cuts = spread.cuts(groups(white.effective_rows(curator, usual, rows)))
         curator, known = curator.cut(cuts), spread.shares(cuts)
     shares = tuple(released_shares(evidence, known))
     return First(releases=releases, curator=curator, left=left, shares=shares, rows=rows)

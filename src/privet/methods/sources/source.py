@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from privet.evidence.plan import Effects
 from privet.evidence.prior import default_level
 from privet.methods.basis import Basis
-from privet.methods.method import Play, usual_delta
+from privet.methods.method import BestDelta, Play, largest_delta
 from privet.methods.options import Settings
 from privet.methods.search import Need, Search
-from privet.privacy.ledger.conversion import Number
 from privet.privacy.queries.base import Release
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
@@ -47,7 +46,7 @@ class Source:
     needs_delta: bool = False
     cite: str = ""
     scores: bool = True
-    delta: Callable[[Schema, Number], float] = usual_delta
+    delta: BestDelta = largest_delta
     alpha: Callable[[int], float] = default_level
     plan: Effects | None = None
     uses: frozenset[str] = frozenset()

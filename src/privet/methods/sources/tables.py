@@ -44,7 +44,6 @@ from privet.independence.joint import JointTableJudge
 from privet.independence.tables import TableJudge, firm
 from privet.methods.basis import Basis, on_tests
 from privet.methods.copies import copies_of
-from privet.methods.method import USUAL_DELTA
 from privet.methods.options import Settings
 from privet.methods.search import Search
 from privet.methods.sources import columns, white
@@ -198,10 +197,9 @@ def measure_whole(
     return (curator.laplace(query, share),)
 
 
-def delta(schema: Schema, epsilon: Number) -> float:
-    """The delta of a run that names none: 0 where Laplace noise is quieter, so that a stronger
-    promise shows more."""
-    return 0.0 if pure_is_quieter(schema, epsilon, USUAL_DELTA) else USUAL_DELTA
+def delta(schema: Schema, epsilon: Number, most: float) -> float:
+    """0 where Laplace noise has the smaller variance, else the most that is allowed."""
+    return 0.0 if most == 0 or pure_is_quieter(schema, epsilon, most) else most
 
 
 def _release(curator: Curator, sets: list[tuple[int, ...]], share: Fraction) -> tuple[Release, ...]:

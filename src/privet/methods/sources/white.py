@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from statistics import median
 
 import numpy as np
 
 from privet.arrays import Floats
+from privet.evidence import unit_noise
 from privet.evidence.tables import TableEvidence
-from privet.evidence.white import BETTER, CHANCE, PAIRS, Design, contrast_worth
+from privet.evidence.white import CHANCE, PAIRS, REST, Design, contrast_rows
 from privet.independence import chi2
 from privet.methods.options import Settings
 from privet.privacy.queries.base import Release, records_changed
@@ -32,9 +32,15 @@ from privet.trust.curator import Curator
 Interesting = Callable[[Schema, tuple[Release, ...]], list[tuple[int, ...]]]
 
 
-def worth(curator: Curator, shares: Sequence[Floats], rows: float) -> float:
-    """How many rows without noise would tell as much of a typical pair."""
-    return Design.of(curator.schema.names, shares, rows).course(_budget(curator)).worth
+def effective_rows(curator: Curator, shares: Sequence[Floats], rows: float) -> float:
+    """The effective sample size of a typical pair, in the better features."""
+    design = Design.of(curator.schema.names, shares, rows)
+    return max(design.course(_budget(curator)).worth, _in_contrasts(curator, shares, rows))
+
+
+def _in_contrasts(curator: Curator, shares: Sequence[Floats], rows: float) -> float:
+    noise = unit_noise.of_pairs(curator.schema, curator.sharpness(PAIRS + REST) ** 2 / 2)
+    return contrast_rows(curator.schema, shares, rows, noise)
 
 
 def measure(
@@ -51,8 +57,7 @@ def measure(
         return None
     design = Design.of(schema.names, shares, rows)
     course = design.course(_budget(curator))
-    plain = contrast_worth(schema, shares, rows, curator.sharpness(PAIRS) ** 2 / 2)
-    if course.worth < BETTER * median(plain):
+    if course.worth < _in_contrasts(curator, shares, rows):
         return None
 
     def asked(*clips: Clip) -> White:
