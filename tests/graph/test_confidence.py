@@ -166,7 +166,7 @@ def test_a_listener_keeps_what_was_found_and_what_was_dropped_with_doubt() -> No
 
 def test_shares_count_edges_and_arrows_and_are_never_certain() -> None:
     arrow, back, line, none = (
-        Graph("cpdag", ("a", "b", "c"), edges)
+        Graph("mpdag", ("a", "b", "c"), edges)
         for edges in (
             (Edge("a", "b", "-->"),),
             (Edge("b", "a", "-->"),),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,13 +87,31 @@ CHAIN = Graph("cpdag", ("a", "b", "c"), (Edge("a", "b", "-->"), Edge("c", "b", "
 OTHER = Graph("cpdag", ("a", "b", "c"), (Edge("a", "b", "---"), Edge("b", "c", "---")))
 
 
-def test_an_arrow_that_few_replicas_draw_is_a_line_that_leans() -> None:
+def test_an_arrow_that_few_replicas_draw_is_tentative() -> None:
+    """The class stays what the search has found: its extension has the same colliders."""
     graph = with_confidence(CHAIN, [CHAIN] * 5 + [OTHER] * 15)
     shown = claimed(graph, 0.5, 0.0)
-    assert [(e.mark, e.lean) for e in shown.edges] == [("---", "b"), ("---", "b")]
+    assert [(e.mark, e.shown, e.tentative) for e in shown.edges] == [("-->", "-?>", "support")] * 2
     assert shown.edges[0].arrow_confidence == pytest.approx(5.5 / 21, abs=1e-3)
     assert claimed(graph, 0.2, 0.0) == graph
-    assert from_json(to_json(shown)).edges == shown.edges
+    assert from_json(to_json(shown)) == shown
+    assert str(shown.as_shown()) == "a --- b\nb --- c"
+    assert shown.kind == "cpdag" and shown.extension().cpdag() == shown
+
+
+def test_a_class_that_loses_edges_stays_a_class() -> None:
+    """Without a -- c, what is left of a --- b --- c --- d --- a and the chord is no class."""
+    pairs = ("ab", "bc", "cd", "ad", "ac")
+    whole = Graph("cpdag", tuple("abcd"), tuple(Edge(*pair, "---") for pair in pairs))
+    edges = tuple(
+        replace(e, confidence=0.2 if {e.source, e.target} == set("ac") else 0.9)
+        for e in whole.edges
+    )
+    left = claimed(replace(whole, edges=edges), 0.5, 0.5)
+    assert left.skeleton() == {frozenset(pair) for pair in pairs[:4]}
+    assert left.kind == "cpdag" and left.extension().cpdag() == left
+    arrows = [edge for edge in left.edges if edge.mark == "-->"]
+    assert arrows and all(edge.tentative == "support" for edge in arrows)
 
 
 def test_edges_below_a_confidence_are_left_out() -> None:

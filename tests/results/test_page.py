@@ -53,7 +53,7 @@ def test_without_script_everything_is_there(found: Discovery) -> None:
     text = re.sub("<script>.*</script>", "", report(found), flags=re.DOTALL)
     assert "<script" not in text
     for edge in found.graph.edges:
-        assert f"In redrawn evidence the edge is found again in {edge.confidence:.0%}" in text
+        assert f"The confidence of the edge is {edge.confidence:.2f}" in text
         assert found.explain(edge.source, edge.target).text.split(".")[0] in unescaped(text)
     for shown in ("How to cite", "NOT PRIVATE", "Find a column", "undecided"):
         assert shown in text

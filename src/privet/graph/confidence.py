@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from privet.graph.edge import SYMMETRIC, Edge
+from privet.graph.classes import CLASSES, made_whole
+from privet.graph.edge import OPEN_MARKS, SYMMETRIC, Edge
 from privet.graph.graph import Graph
 
-# Marks that say nothing about direction: there is nothing to be sure of.
-OPEN_MARKS = frozenset({"---", "o-o"})
 SUREST = 0.999  # nothing is surer, since the evidence may be about something else than we think
 # Of edges on which all replicas agree, so many are false where the evidence says little more, and
 # the fewer the more it says: a search errs in other ways than chance. [Random networks.]
@@ -48,23 +47,37 @@ def with_confidence(
 
 
 def claimed(graph: Graph, min_arrow: float, min_confidence: float) -> Graph:
-    """Only edges, and in a CPDAG only arrows, that are at least so sure; an arrow that is not
-    becomes a line that leans."""
-    if all(edge.confidence is None and edge.arrow_confidence is None for edge in graph.edges):
-        return graph
-    edges = [e for e in graph.edges if e.confidence is None or e.confidence >= min_confidence]
-    if graph.kind == "cpdag":
-        edges = [_leaning(edge) if _weak(edge, min_arrow) else edge for edge in edges]
+    """Only edges that are at least so sure. Of a class, arrows that are less sure than
+    ``min_arrow`` are tentative; it stays a class without the edges that have gone."""
+    sure = [e for e in graph.edges if e.confidence is None or e.confidence >= min_confidence]
+    if graph.kind not in CLASSES:
+        return replace(graph, edges=tuple(sure))
+    if len(sure) < len(graph.edges):
+        graph = _of_these(graph, sure)
+    edges = (replace(e, tentative="support") if _weak(e, min_arrow) else e for e in graph.edges)
     return replace(graph, edges=tuple(edges))
+
+
+def _of_these(graph: Graph, edges: Sequence[Edge]) -> Graph:
+    """The class with these edges alone: their arrows, and those that follow; or, where no DAG has
+    just these arrows and colliders, the CPDAG of what is left of one DAG of the class. Arrows that
+    come so are tentative: no replica was asked for them."""
+    left = replace(graph, kind="pdag", edges=tuple(edges))
+    dag = graph.extension().matrix() & (left.matrix() | left.matrix().T)
+    made = left.of_kind(made_whole(left.matrix(), dag))
+    known = {(e.source, e.target) for e in left.edges if e.mark == "-->"}
+    told = (
+        replace(e, tentative="support")
+        if e.mark == "-->" and (e.source, e.target) not in known
+        else e
+        for e in made.edges
+    )
+    return replace(made, edges=tuple(told))
 
 
 def _weak(edge: Edge, min_arrow: float) -> bool:
     sure = edge.arrow_confidence
     return edge.mark == "-->" and sure is not None and sure < min_arrow
-
-
-def _leaning(edge: Edge) -> Edge:
-    return replace(edge, mark="---", lean=edge.target)
 
 
 def _pair(edge: Edge) -> Pair:

@@ -1,5 +1,5 @@
-"""Graphs with named nodes and readable edges: DAG, CPDAG and PAG, and what others call the truth
-though its arrows run in circles."""
+"""Graphs with named nodes and readable edges: DAG, CPDAG, MPDAG and PAG, and what others call the
+truth though it is none of these."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from privet.errors import GraphError, expect
 from privet.graph import meek
+from privet.graph.classes import CLASSES, kind_of
 from privet.graph.edge import ALLOWED, KINDS, MARKS, SYMMETRIC, Edge, Kind
 from privet.graph.exports import Exports
 
@@ -27,8 +28,10 @@ class Graph(Exports):
 
     Edges are kept in the order of the nodes, and symmetric edges start at the earlier node.
     ``undecided`` are pairs that are not joined though nothing rules out that they should be.
-    The ``kind`` is dag, cpdag or pag; a graph whose arrows run in circles is cyclic, and is there
-    to be compared with and drawn.
+    The ``kind`` is dag, cpdag (the CPDAG of its own extension), mpdag (with more arrows, from
+    knowledge, say: closed under Meek's rules, and some DAG has just its arrows and colliders) or
+    pag. A pdag claims no class, and the arrows of a cyclic graph may run in circles: these two are
+    there to be compared with and drawn.
 
     >>> graph = privet.Graph.from_edges(["smoke --> cancer", "cancer --> cough"])
     >>> graph
@@ -67,6 +70,8 @@ class Graph(Exports):
                 f"the arrows of this {self.kind} run in a circle; remove or turn round one of "
                 "them, or say that the kind is cyclic"
             )
+        if self.kind in CLASSES:
+            self._check_class()
 
     @staticmethod
     def from_edges(
@@ -76,13 +81,25 @@ class Graph(Exports):
         ``nodes`` are those that may have no edge; without a kind it is the narrowest that fits.
 
         >>> privet.Graph.from_edges([("smoke", "cancer"), "smoke --- stress"], nodes=["age"])
-        Graph: cpdag, 4 nodes, 2 edges
+        Graph: mpdag, 4 nodes, 2 edges
           smoke --> cancer
           smoke --- stress
         """
         from privet.graph.formats.edges import of_edges
 
         return of_edges(edges, _texts(nodes, "nodes"), kind)
+
+    def _check_class(self) -> None:
+        found = kind_of(self.matrix())
+        if CLASSES.index(self.kind) < (*CLASSES, "pdag").index(found):
+            rule = (
+                "a CPDAG has just the arrows that all DAGs of its class have"
+                if self.kind == "cpdag"
+                else "an MPDAG is closed under Meek's rules, and some DAG has its colliders alone"
+            )
+            raise GraphError(
+                f"these arrows and lines are no {self.kind}, since {rule}; give the kind {found!r}"
+            )
 
     def _exported(self) -> Graph:
         return self
@@ -204,16 +221,17 @@ class Graph(Exports):
         return Graph(kind, names, edges_of(names, A))
 
     def cpdag(self) -> Graph:
-        """The CPDAG of a DAG; a CPDAG is its own. Edges keep their confidence.
+        """The CPDAG of a DAG, or of the DAGs of an MPDAG; a CPDAG is its own. Edges keep their
+        confidence.
 
         >>> print(privet.Graph.from_edges(["smoke --> cancer"]).cpdag())
         smoke --- cancer
         """
         self._need_no_pag("cpdag")
         self._need_no_circle("cpdag")
-        return (
-            self if self.kind == "cpdag" else self._with_arrows(meek.cpdag(self.matrix()), "cpdag")
-        )
+        if self.kind == "cpdag":
+            return self
+        return self._with_arrows(meek.cpdag(self.extension().matrix()), "cpdag")
 
     def pag(self, hidden: Sequence[str] = ()) -> Graph:
         """What a search that allows for hidden causes can find of a DAG or CPDAG at best, if the
@@ -235,7 +253,8 @@ class Graph(Exports):
         return to_graph(marks, [name for name in self.nodes if name not in hidden])
 
     def extension(self) -> Graph:
-        """One DAG of the class that a CPDAG stands for; a DAG is its own.
+        """One DAG of the class that a CPDAG or an MPDAG stands for; a DAG is its own. Arrows that
+        are tentative are arrows here.
 
         >>> privet.Graph.from_edges(["smoke --- cancer"]).extension().kind
         'dag'
@@ -246,21 +265,41 @@ class Graph(Exports):
         dag = meek.extension(self.matrix())
         if dag is None:
             raise GraphError(
-                "no DAG has just the arrows and colliders of this graph, so it is not a valid "
-                "CPDAG; turn round or undirect an arrow"
+                "no DAG has just the arrows and colliders of this graph, so it stands for no "
+                "class; turn round or undirect an arrow"
             )
         return self._with_arrows(dag, "dag")
 
     def _with_arrows(self, A: NDArray[np.bool_], kind: Kind) -> Graph:
         """The same edges with other marks; an arrow's confidence goes where the arrow goes."""
-        plain = Graph.from_matrix(self.nodes, A, kind)
-        return Graph(kind, self.nodes, tuple(self._remembered(edge) for edge in plain.edges))
+        edges = (self._remembered(edge) for edge in edges_of(self.nodes, A))
+        return Graph(kind, self.nodes, tuple(edges), self.undecided)
 
     def _remembered(self, edge: Edge) -> Edge:
         old = cast(Edge, self.edge(edge.source, edge.target))
         same = (old.source, old.mark) == (edge.source, edge.mark)
-        sure = old.arrow_confidence if same else None
-        return replace(edge, confidence=old.confidence, arrow_confidence=sure, origin=old.origin)
+        return old if same else replace(edge, confidence=old.confidence, origin=old.origin)
+
+    def of_kind(self, A: NDArray[np.bool_]) -> Graph:
+        """These edges with the marks of a matrix, and the kind that it has; an edge whose mark
+        stays is as it was."""
+        return self._with_arrows(A, kind_of(A))
+
+    def as_shown(self) -> Graph:
+        """The graph with a line in the place of each tentative arrow: what is claimed for sure.
+        Its kind is the narrowest that it has.
+
+        >>> edge = privet.Edge("smoke", "cancer", "-->", tentative="support")
+        >>> print(privet.Graph.from_edges([edge]).as_shown())
+        smoke --- cancer
+        """
+        from privet.graph.formats.common import assemble
+
+        if all(edge.tentative is None for edge in self.edges):
+            return self
+        edges = [edge if edge.tentative is None else edge.undirected for edge in self.edges]
+        kind = self.kind if self.kind == "pag" else None
+        return replace(assemble(kind, self.nodes, edges), undecided=self.undecided)
 
     def relabel(self, names: Mapping[str, str]) -> Graph:
         """The same graph with other names; names that are not mentioned stay.
@@ -273,15 +312,7 @@ class Graph(Exports):
         def named(name: str) -> str:
             return names.get(name, name)
 
-        edges = (
-            replace(
-                e,
-                source=named(e.source),
-                target=named(e.target),
-                lean=None if e.lean is None else named(e.lean),
-            )
-            for e in self.edges
-        )
+        edges = (replace(e, source=named(e.source), target=named(e.target)) for e in self.edges)
         undecided = tuple((named(a), named(b)) for a, b in self.undecided)
         return Graph(self.kind, tuple(map(named, self.nodes)), tuple(edges), undecided)
 

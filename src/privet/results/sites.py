@@ -84,7 +84,7 @@ def sites_of(saved: Saved, graph: Graph, without: Mapping[str, Graph]) -> Sites:
     edges = tuple(
         Rest(
             a=e.source,
-            mark=e.mark,
+            mark=e.shown,
             b=e.target,
             needs=tuple(x for x, found in joined.items() if {e.source, e.target} not in found),
         )
