@@ -89,10 +89,11 @@ OTHER = Graph("cpdag", ("a", "b", "c"), (Edge("a", "b", "---"), Edge("b", "c", "
 
 def test_an_arrow_that_few_replicas_draw_is_tentative() -> None:
     """The class stays what the search has found: its extension has the same colliders."""
-    graph = with_confidence(CHAIN, [CHAIN] * 5 + [OTHER] * 15)
+    back = Graph("mpdag", CHAIN.nodes, (Edge("b", "a", "-->"), Edge("b", "c", "-->")))
+    graph = with_confidence(CHAIN, [CHAIN] * 5 + [back] * 15)
     shown = claimed(graph, 0.5, 0.0)
     assert [(e.mark, e.shown, e.tentative) for e in shown.edges] == [("-->", "-?>", "support")] * 2
-    assert shown.edges[0].arrow_confidence == pytest.approx(5.5 / 21, abs=1e-3)
+    assert shown.edges[0].arrow_confidence == pytest.approx(20.5 / 42, abs=1e-3)
     assert claimed(graph, 0.2, 0.0) == graph
     assert from_json(to_json(shown)) == shown
     assert str(shown.as_shown()) == "a --- b\nb --- c"

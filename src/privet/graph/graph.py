@@ -3,7 +3,6 @@ truth though it is none of these."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,11 +14,11 @@ from numpy.typing import NDArray
 from privet.errors import GraphError, expect
 from privet.graph import meek
 from privet.graph.classes import CLASSES, kind_of
-from privet.graph.edge import ALLOWED, KINDS, MARKS, SYMMETRIC, Edge, Kind
+from privet.graph.edge import KINDS, Edge, Kind
 from privet.graph.exports import Exports
+from privet.graph.parts import canonical, check_edge, check_nodes, repeated, sorted_pairs, texts
 
 SHOWN = 8  # edges in a short text
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,22 +47,22 @@ class Graph(Exports):
     undecided: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        nodes = _texts(self.nodes, "nodes")
+        nodes = texts(self.nodes, "nodes")
         if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise GraphError(f"graph kind {self.kind!r} is unknown; use one of {', '.join(KINDS)}")
-        _check_nodes(nodes)
+        check_nodes(nodes)
         at = {name: i for i, name in enumerate(nodes)}
         expect(self.edges, (list, tuple), "edges", "give a list of privet.Edge", GraphError)
         for edge in self.edges:
             expect(edge, Edge, "an edge", "give privet.Edge(a, b, '-->')", GraphError)
-            _check_edge(edge, self.kind, at)
-        told = [_canonical(edge, at) for edge in self.edges]
+            check_edge(edge, self.kind, at)
+        told = [canonical(edge, at) for edge in self.edges]
         edges = tuple(sorted(told, key=lambda edge: (at[edge.source], at[edge.target])))
         object.__setattr__(self, "nodes", nodes)
         object.__setattr__(self, "edges", edges)
-        object.__setattr__(self, "undecided", _undecided(self.undecided, at, self._by_pair))
+        object.__setattr__(self, "undecided", sorted_pairs(self.undecided, at, self._by_pair))
         if len(self._by_pair) < len(edges):
-            raise GraphError(f"{_repeated(edges)} are joined by two edges; keep one of them")
+            raise GraphError(f"{repeated(edges)} are joined by two edges; keep one of them")
         arrows = [(at[edge.source], at[edge.target]) for edge in edges if edge.mark == "-->"]
         if self.kind != "cyclic" and not meek.in_no_circle(arrows, len(nodes)):
             raise GraphError(
@@ -87,7 +86,7 @@ class Graph(Exports):
         """
         from privet.graph.formats.edges import of_edges
 
-        return of_edges(edges, _texts(nodes, "nodes"), kind)
+        return of_edges(edges, texts(nodes, "nodes"), kind)
 
     def _check_class(self) -> None:
         found = kind_of(self.matrix())
@@ -207,7 +206,7 @@ class Graph(Exports):
         >>> print(privet.Graph.from_matrix(["smoke", "cancer"], [[0, 1], [0, 0]], "dag"))
         smoke --> cancer
         """
-        names = _texts(names, "names")
+        names = texts(names, "names")
         try:
             A = np.asarray(A)
         except ValueError:
@@ -242,7 +241,7 @@ class Graph(Exports):
         """
         from privet.graph.pag import to_graph, true_pag
 
-        hidden = _texts(hidden, "hidden")
+        hidden = texts(hidden, "hidden")
         for name in hidden:
             self._check_node(name)
         if self.kind == "pag":
@@ -282,7 +281,12 @@ class Graph(Exports):
 
     def of_kind(self, A: NDArray[np.bool_]) -> Graph:
         """These edges with the marks of a matrix, and the kind that it has; an edge whose mark
-        stays is as it was."""
+        stays is as it was.
+
+        >>> graph = privet.Graph.from_edges(["smoke --> cancer"])
+        >>> print(graph.of_kind(graph.matrix() | graph.matrix().T))
+        smoke --- cancer
+        """
         return self._with_arrows(A, kind_of(A))
 
     def as_shown(self) -> Graph:
@@ -360,65 +364,3 @@ def edges_of(names: Sequence[str], A: NDArray[np.bool_]) -> tuple[Edge, ...]:
         for i, j in zip(*(at.tolist() for at in np.nonzero(A)), strict=True)
         if i <= j or not flags[j][i]
     )
-
-
-def _texts(names: Any, what: str) -> tuple[str, ...]:
-    """Several names."""
-    expect(names, Sequence, what, "give a list of names", GraphError)
-    for name in names:
-        if not isinstance(name, str):
-            raise GraphError(f"node name {name!r} is not allowed; {what} takes texts")
-    return tuple(names)
-
-
-def _check_nodes(nodes: tuple[str, ...]) -> None:
-    for name in nodes:
-        if not isinstance(name, str) or not name or _HALF_CHARACTER.search(name):
-            raise GraphError(
-                f"node name {name!r} is not allowed; use a text that is not empty and is "
-                "valid Unicode"
-            )
-    if len(set(nodes)) < len(nodes):
-        twice = next(name for name in nodes if nodes.count(name) > 1)
-        raise GraphError(f"node {twice!r} is listed more than once; node names must differ")
-
-
-def _check_edge(edge: Edge, kind: Kind, at: Mapping[str, int]) -> None:
-    for name in (edge.source, edge.target):
-        if name not in at:
-            raise GraphError(f"edge {edge} needs the node {name!r}; add it to nodes")
-    if edge.source == edge.target:
-        raise GraphError(f"edge {edge} joins a node to itself; remove it")
-    if edge.mark not in ALLOWED[kind]:
-        raise GraphError(
-            f"edge {edge} cannot be in a {kind}, which allows only "
-            f"{' '.join(m for m in MARKS if m in ALLOWED[kind])}; change the mark or the kind"
-        )
-
-
-def _canonical(edge: Edge, at: Mapping[str, int]) -> Edge:
-    backwards = edge.mark in SYMMETRIC and at[edge.source] > at[edge.target]
-    return edge.reversed if backwards else edge
-
-
-def _undecided(
-    pairs: Sequence[tuple[str, str]], at: Mapping[str, int], joined: Mapping[frozenset[str], Edge]
-) -> tuple[tuple[str, str], ...]:
-    """Pairs of nodes in their order, less those that an edge has joined since."""
-    expect(pairs, (list, tuple), "undecided", "give a list of pairs of nodes", GraphError)
-    for pair in pairs:
-        expect(pair, (list, tuple), "an undecided pair", "give two nodes", GraphError)
-        if len(set(pair)) != 2 or not set(pair) <= at.keys():
-            raise GraphError(f"the undecided pair {list(pair)!r} must name two nodes of the graph")
-    told = {
-        tuple(sorted(pair, key=at.__getitem__)) for pair in pairs if frozenset(pair) not in joined
-    }
-    return cast(
-        tuple[tuple[str, str], ...], tuple(sorted(told, key=lambda pair: [at[n] for n in pair]))
-    )
-
-
-def _repeated(edges: tuple[Edge, ...]) -> str:
-    pairs = [frozenset((edge.source, edge.target)) for edge in edges]
-    pair = next(pair for pair in pairs if pairs.count(pair) > 1)
-    return " and ".join(repr(name) for name in sorted(pair))
