@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 READING = {
     "-->": "the first causes the second",
-    "-?>": "the same, but tentative (dashed): too little of the redrawn evidence draws the arrow",
+    "-?>": "the first may cause the second: tentative, dashed, since too little evidence draws it",
     "---": "one causes the other, and these data cannot tell which",
     "<->": "neither causes the other; something unseen causes both",
     "o->": "the second does not cause the first",
@@ -56,7 +56,7 @@ def named(edge: Edge) -> str:
     said = "a copy" if edge.origin == "copy" else f"from {edge.origin}"
     origin = f' <span class="soft">{said}</span>' if told else ""
     asked = edge.why if edge.shown != DASHED else ""
-    why = f' <span class="soft">{safe(asked)}</span>' if asked else ""
+    why = f' <span class="soft">({safe(asked)})</span>' if asked else ""
     return f"{safe(edge.source)} {mark(edge.shown)} {safe(edge.target)}{origin}{why}"
 
 

@@ -31,7 +31,7 @@ def picture(graph: Graph, drawn: str, undecided: int = 0, doubts: str = "undecid
     at = {name: i for i, name in enumerate(graph.nodes)}
     ends = [[at[e.source], at[e.target], e.confidence, arrow_of(e)] for e in graph.edges]
     facts = f'data-columns="{_data(graph.nodes)}" data-edges="{_data(ends)}"'
-    known = [any(each[at] is not None for each in ends) for at in (2, 3)]
+    known = [e.confidence for e in graph.edges], [arrow_of(e) for e in graph.edges]
     return (
         f'<section class="graph" {facts}><h2>The graph</h2>\n'
         f'<div class="controls" hidden>{_controls(graph, known, undecided, doubts)}</div>'
@@ -41,32 +41,33 @@ def picture(graph: Graph, drawn: str, undecided: int = 0, doubts: str = "undecid
     )
 
 
-def _controls(graph: Graph, known: Sequence[bool], undecided: int, doubts: str) -> str:
+def _controls(
+    graph: Graph, known: Sequence[Sequence[float | None]], undecided: int, doubts: str
+) -> str:
     names = "".join(f'<option value="{safe(name)}">' for name in graph.nodes)
     find = (
         '<label>Find a column <input type="search" list="columns" autocomplete="off"></label>'
         f'<datalist id="columns">{names}</datalist>'
     )
-    count = len(graph.edges)
-    sliders = (
-        (
-            f'<label>{what} at least <input type="range" name="{name}" min="0" max="1" step="0.01" '
-            f'value="0"><output>0.00{more}</output></label>'
-        )
-        for (name, what, more), there in zip(
-            (("edge", "Confidence of edges", f": {count} of {count}"), ("arrow", "of arrows", "")),
-            known,
-            strict=True,
-        )
-        if there
-    )
+    sliders = _slider("edge", "Edges", known[0]) + _slider("arrow", "Arrows", known[1])
     open_ = f'<label><input type="checkbox"> {doubts} pairs ({undecided})</label>'
     zoom = (
         '<span><button type="button" data-zoom="in" aria-label="zoom in">+</button> '
         '<button type="button" data-zoom="out" aria-label="zoom out">&minus;</button> '
         '<button type="button" data-zoom="fit">whole</button></span>'
     )
-    return find + "".join(sliders) + (open_ if undecided else "") + zoom
+    return find + sliders + (open_ if undecided else "") + zoom
+
+
+def _slider(name: str, what: str, confidences: Sequence[float | None]) -> str:
+    """For those that are surer; nothing where no confidence is known."""
+    count = sum(each is not None for each in confidences)
+    if not count:
+        return ""
+    return (
+        f'<label>{what} surer than <input type="range" name="{name}" min="0" max="1" step="0.01" '
+        f'value="0"><output>0.00: {count} of {count}</output></label>'
+    )
 
 
 def _reading(graph: Graph) -> str:
@@ -96,9 +97,9 @@ def edges(graph: Graph, told: Sequence[Explanation]) -> str:
     return table(headings, lines, [f' data-edge="{i}"' for i in order]) + (
         '<p class="soft">Confidence is a score from 0 to 1: the share of redrawn evidence that has '
         "the edge (or its arrow) again or, where all of it agrees, what the odds of the evidence "
-        "say. An arrow that is not sure enough is tentative, and dashed: the two columns are "
-        "joined, but which causes which is a guess. Intervals of effects hold in 95 of 100 cases, "
-        "noise included.</p>"
+        "say. For an arrow, evidence with a line counts half. An arrow that is not sure enough is "
+        "tentative, and dashed: the two columns are joined, but which causes which is a guess. "
+        "Intervals of effects hold in 95 of 100 cases, noise included.</p>"
     )
 
 

@@ -155,12 +155,13 @@
   // One slider hides edges that are less sure, the other the heads of arrows that are.
   const [slider, heads] = ["edge", "arrow"].map((name) => controls.querySelector(`[name=${name}]`));
   const less = (value, range) => range && value !== null && value < Number(range.value);
+  const unknown = ends.filter((end) => end[2] === null).length;
   const filter = () => {
     let [left, pointed] = [0, 0];
     ends.forEach(([, , confidence, arrow], at) => {
       const hidden = less(confidence, slider);
       const blunt = less(arrow, heads);
-      left += hidden ? 0 : 1;
+      left += hidden || confidence === null ? 0 : 1;
       pointed += hidden || blunt || arrow === null ? 0 : 1;
       for (const part of [edges[at], labels.get(at)]) {
         if (part) part.style.display = hidden ? "none" : "";
@@ -171,7 +172,7 @@
     const said = (range, text) => {
       if (range) range.parentNode.querySelector("output").value = `${Number(range.value).toFixed(2)}: ${text}`;
     };
-    said(slider, `${left} of ${ends.length}`);
+    said(slider, `${left} of ${ends.length - unknown}`);
     said(heads, `${pointed} of ${ends.filter((end) => end[3] !== null).length}`);
   };
   for (const range of [slider, heads]) range?.addEventListener("input", filter);
