@@ -49,7 +49,8 @@ def _controls(
         '<label>Find a column <input type="search" list="columns" autocomplete="off"></label>'
         f'<datalist id="columns">{names}</datalist>'
     )
-    sliders = _slider("edge", "Edges", known[0]) + _slider("arrow", "Arrows", known[1])
+    sliders = _slider("edge", "Confidence of edges", known[0])
+    sliders += _slider("arrow", "of arrows", known[1])
     open_ = f'<label><input type="checkbox"> {doubts} pairs ({undecided})</label>'
     zoom = (
         '<span><button type="button" data-zoom="in" aria-label="zoom in">+</button> '
@@ -60,13 +61,13 @@ def _controls(
 
 
 def _slider(name: str, what: str, confidences: Sequence[float | None]) -> str:
-    """For those that are surer; nothing where no confidence is known."""
+    """For those that are as sure; nothing where no confidence is known."""
     count = sum(each is not None for each in confidences)
     if not count:
         return ""
     return (
-        f'<label>{what} surer than <input type="range" name="{name}" min="0" max="1" step="0.01" '
-        f'value="0"><output>0.00: {count} of {count}</output></label>'
+        f'<label>{what} <input type="range" name="{name}" min="0" max="1" step="0.01" '
+        f'value="0"><output>0.00 or more: {count} of {count}</output></label>'
     )
 
 

@@ -170,7 +170,7 @@
       if (rows.has(at)) rows.get(at).hidden = Boolean(hidden);
     });
     const said = (range, text) => {
-      if (range) range.parentNode.querySelector("output").value = `${Number(range.value).toFixed(2)}: ${text}`;
+      if (range) range.parentNode.querySelector("output").value = `${Number(range.value).toFixed(2)} or more: ${text}`;
     };
     said(slider, `${left} of ${ends.length - unknown}`);
     said(heads, `${pointed} of ${ends.filter((end) => end[3] !== null).length}`);
