@@ -151,3 +151,21 @@ def test_undecided_pairs_are_kept_in_files_and_under_other_names() -> None:
     assert graph.undecided == (("a", "c"),)  # a and b are joined
     assert from_json(to_json(graph)).undecided == (("a", "c"),)
     assert graph.relabel({"a": "z"}).undecided == (("z", "c"),)
+
+
+def test_print_says_what_is_open() -> None:
+    """Undecided pairs, what is wrong with columns, and arrows that are tentative."""
+    rng = np.random.default_rng(3)
+    names = tuple("abcd")
+    data = {name: np.where(rng.random(60) < 0.5, "yes", "no").tolist() for name in names}
+    data["d"] = ["no"] * 60
+    column = {"kind": "categorical", "levels": ["no", "yes"]}
+    schema = privet.Schema.from_dict({"name": "few", "columns": dict.fromkeys(names, column)})
+    found = privet.discover(data, schema, private=False, method="pc")
+    open_ = len(found.graph.undecided)
+    assert open_ and found.diagnostics
+    assert f"{open_} of 6 pairs are undecided" in str(found)
+    assert all(one.text in str(found) for one in found.diagnostics)
+    edge = Edge("a", "b", "-->", 0.9, 0.4, tentative="support")
+    shown = str(replace(found, graph=Graph("mpdag", names, (edge,))))
+    assert shown.startswith("a -?> b  (0.90, arrow 0.40)\n-?> is a tentative arrow: ")
