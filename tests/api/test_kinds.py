@@ -75,7 +75,9 @@ def test_the_check_can_fail() -> None:
     late = Graph("pdag", tuple("abc"), (Edge("a", "b", "-->"), Edge("b", "c", "---")))
     object.__setattr__(late, "kind", "mpdag")
     assert "Meek" in invalid(late)
-    ring = Graph("pdag", tuple("abcd"), tuple(Edge(*p, "---") for p in ("ab", "bc", "cd", "ad")))
+    ring = Graph(
+        "pdag", tuple("abcd"), tuple(Edge(p[0], p[1], "---") for p in ("ab", "bc", "cd", "ad"))
+    )
     assert "extension" in invalid(ring)
     with pytest.raises(GraphError, match="are no cpdag"):
         replace(chain, kind="cpdag")

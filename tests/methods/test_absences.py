@@ -103,7 +103,7 @@ def test_an_arrow_that_few_replicas_draw_is_tentative() -> None:
 def test_a_class_that_loses_edges_stays_a_class() -> None:
     """Without a -- c, what is left of a --- b --- c --- d --- a and the chord is no class."""
     pairs = ("ab", "bc", "cd", "ad", "ac")
-    whole = Graph("cpdag", tuple("abcd"), tuple(Edge(*pair, "---") for pair in pairs))
+    whole = Graph("cpdag", tuple("abcd"), tuple(Edge(pair[0], pair[1], "---") for pair in pairs))
     edges = tuple(
         replace(e, confidence=0.2 if {e.source, e.target} == set("ac") else 0.9)
         for e in whole.edges
