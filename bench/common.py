@@ -8,7 +8,6 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -90,14 +89,3 @@ def _commit() -> str:
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
     )
     return found.stdout.strip() or "an unknown commit"
-
-
-def with_all_arrows(graph: Graph) -> Graph:
-    """The graph with an arrow wherever it leans to one."""
-    edges = [
-        edge
-        if edge.lean is None
-        else replace(edge if edge.lean == edge.target else edge.reversed, mark="-->", lean=None)
-        for edge in graph.edges
-    ]
-    return replace(graph, edges=tuple(edges))

@@ -39,7 +39,7 @@ def one(rows: int, nodes: int, density: float, epsilon: float, seed: int) -> dic
         found = privet.discover(data, schema, private=False)
     else:
         found = privet.discover(data, schema, epsilon=epsilon, delta=1e-6, ledger=":memory:")
-    score = compare(model.graph(), found.graph)
+    score = compare(model.graph(), found.graph.as_shown())
     return {
         "rows": rows,
         "nodes": nodes,

@@ -110,7 +110,7 @@ def scores(
 ) -> dict[str, Any]:
     start = time.perf_counter()
     try:
-        found = discovered(data, schema, method, epsilon)
+        found = discovered(data, schema, method, epsilon).as_shown()
     except PrivetError as error:
         return {"refused": str(error)}
     seconds = time.perf_counter() - start

@@ -59,7 +59,7 @@ def one(name: str, columns: int, epsilon: float, seed: int) -> list[dict[str, An
         start = time.perf_counter()
         found = search(saved, settings, method=method)
         seconds = time.perf_counter() - start
-        score = compare(graph_of(truth, found.graph.kind), found.graph)
+        score = compare(graph_of(truth, found.graph.kind), found.graph.as_shown())
         records.append(
             {
                 "data": name,

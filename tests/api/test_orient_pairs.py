@@ -221,15 +221,15 @@ def test_a_circle_is_refused() -> None:
     assert any("not drawn: c --> a" in note for note in notes)
 
 
-def test_a_graph_of_no_dag_gets_no_circle_and_no_collider_either() -> None:
-    """Searches may leave such graphs: a ring without a chord, or an arrow not followed up."""
-    ring = Graph("cpdag", ("a", "b", "c", "d"), lines("ab", "bc", "cd", "ad"))
-    found, notes = drawn(ring, says("a", "b"))
-    assert found == ring and any("not drawn: a --> b" in note for note in notes)
-    late = Graph("cpdag", ("a", "b", "c"), (Edge("c", "b", "-->"), *lines("ab")))
-    found, notes = drawn(late, says("a", "b"))
-    assert found == late and any("not drawn: a --> b" in note for note in notes)
-    assert str(drawn(late, says("b", "a"))[0].edge("a", "b")) == "b --> a"
+def test_a_tentative_arrow_is_asked_for_and_may_be_confirmed() -> None:
+    edges_ = (Edge("a", "b", "-->", 0.9, 0.3, tentative="support"), Edge("c", "b", "-->", 0.9, 0.8))
+    graph = Graph("cpdag", ("a", "b", "c"), edges_)
+    found, notes = drawn(graph, says("a", "b"))
+    told = found.edge("a", "b")
+    assert told is not None and str(told) == "a --> b" and found.kind == "cpdag"
+    assert (told.origin, told.tentative) == ("pairs", None) and "a --> b" in notes[0]
+    found, notes = drawn(graph, says("b", "a"))
+    assert found == graph and any("not drawn: b --> a" in note for note in notes)
 
 
 def test_what_pairs_do_not_say_stays_undirected() -> None:

@@ -136,11 +136,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Knowledge.check": (KNOWN.check, {"names": NAMES}),
     "Edge": (
         privet.Edge,
-        {"source": "a", "target": "b", "mark": "-->", "confidence": 0.5, "lean": None},
+        {"source": "a", "target": "b", "mark": "-->", "confidence": 0.5, "tentative": None},
     ),
     "Graph": (
         privet.Graph,
-        {"kind": "cpdag", "nodes": GRAPH.nodes, "edges": GRAPH.edges, "undecided": ()},
+        {"kind": "mpdag", "nodes": GRAPH.nodes, "edges": GRAPH.edges, "undecided": ()},
     ),
     "Graph.from_edges": (
         privet.Graph.from_edges,

@@ -166,7 +166,7 @@ def test_a_listener_keeps_what_was_found_and_what_was_dropped_with_doubt() -> No
 
 def test_shares_count_edges_and_arrows_and_are_never_certain() -> None:
     arrow, back, line, none = (
-        Graph("cpdag", ("a", "b", "c"), edges)
+        Graph("mpdag", ("a", "b", "c"), edges)
         for edges in (
             (Edge("a", "b", "-->"),),
             (Edge("b", "a", "-->"),),
@@ -176,9 +176,13 @@ def test_shares_count_edges_and_arrows_and_are_never_certain() -> None:
     )
     (edge,) = with_confidence(arrow, [arrow, arrow, line, none]).edges
     assert (edge.source, edge.target, edge.mark) == ("a", "b", "-->")
-    assert edge.confidence == pytest.approx(3.5 / 5) and edge.arrow_confidence == 0.5
+    assert (edge.confidence, edge.arrow_confidence) == (0.7, 0.6)  # a line counts half
     (edge,) = with_confidence(arrow, [back] * 4).edges
-    assert (edge.confidence, edge.arrow_confidence) == (0.9, 0.1)
+    assert (edge.confidence, edge.arrow_confidence) == (0.9, 0.45)  # no less sure than b --> a
+    (edge,) = with_confidence(arrow, [arrow] * 4, {frozenset("ab"): 0.0}).edges
+    assert (edge.confidence, edge.arrow_confidence) == (0.95, 0.9)
+    (edge,) = with_confidence(arrow, [arrow] * 20, {frozenset("ab"): 0.0}).edges
+    assert (edge.confidence, edge.arrow_confidence) == (0.95, 0.95)  # no surer than the edge
     (edge,) = with_confidence(line, [line] * 20).edges
     assert edge.confidence == pytest.approx(20.5 / 21, abs=1e-3)
     assert edge.arrow_confidence is None

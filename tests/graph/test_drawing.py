@@ -48,10 +48,30 @@ def test_every_node_and_edge_is_drawn_with_its_marks() -> None:
 def test_confidence_is_seen() -> None:
     edges = (Edge("a", "b", "-->", 0.25, 0.5), Edge("b", "c", "-->", 1.0))
     text = svg(Graph("dag", ("a", "b", "c"), edges))
-    assert [g.findtext(f"{SVG}text") for g in groups(text, "label")] == ["0.25", "1.00"]
+    assert [g.findtext(f"{SVG}text") for g in groups(text, "label")] == ["0.25 / 0.50", "1.00"]
     unsure, sure = groups(text, "edge")
     assert number(unsure, "opacity") < number(sure, "opacity") == 1.0
-    assert unsure.findtext(f"{SVG}title") == "a --> b, confidence 0.25, of its direction 0.50"
+    assert unsure.findtext(f"{SVG}title") == "a --> b, confidence 0.25, of its arrow 0.50"
+
+
+def test_what_is_tentative_is_dashed_and_the_legend_says_so() -> None:
+    edges = (
+        Edge("a", "c", "-->", 0.9, 0.3, tentative="support"),
+        Edge("b", "c", "-->", 0.9, 0.8),
+        Edge("c", "d", "-->", tentative="copy"),
+    )
+    text = svg(Graph("cpdag", tuple("abcd"), edges, (("a", "b"),)))
+    drawn = {g.findtext(f"{SVG}title", ""): g for g in groups(text, "edge")}
+    shown = [
+        (title, "stroke-dasharray" in g.find(f"{SVG}path").attrib, len(g.findall(f"{SVG}polygon")))  # type: ignore[union-attr]
+        for title, g in drawn.items()
+    ]
+    assert [(dashed, heads) for _, dashed, heads in shown] == [(True, 1), (False, 1), (True, 0)]
+    assert "a -?> c, confidence 0.90, of its arrow 0.30; too little" in shown[0][0]
+    assert "c --- d; c and d say the same" in shown[2][0]
+    for what in ("dashed arrow", "dashed line", "dotted", "0.97 / 0.79"):
+        assert f">{what}: " in text
+    assert "dashed" not in svg(Graph("cpdag", tuple("abc"), (Edge("a", "b", "---"),)))
 
 
 def test_names_cannot_break_the_picture() -> None:

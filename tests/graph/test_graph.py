@@ -46,8 +46,8 @@ def test_confidence_stays_with_its_edge_and_arrow() -> None:
 
 
 def test_the_order_of_edges_and_of_symmetric_ends_does_not_matter() -> None:
-    one = Graph("cpdag", ("a", "b", "c"), (Edge("c", "b", "---"), Edge("b", "a", "-->")))
-    two = Graph("cpdag", ("a", "b", "c"), (Edge("b", "a", "-->"), Edge("b", "c", "---")))
+    one = Graph("mpdag", ("a", "b", "c"), (Edge("c", "b", "---"), Edge("b", "a", "-->")))
+    two = Graph("mpdag", ("a", "b", "c"), (Edge("b", "a", "-->"), Edge("b", "c", "---")))
     assert one == two and hash(one) == hash(two)
 
 
@@ -71,6 +71,28 @@ def test_an_empty_graph() -> None:
     assert nothing.cpdag() == Graph("cpdag", ()) and str(nothing) == ""
 
 
+def test_an_mpdag_has_more_arrows_than_its_class() -> None:
+    graph = Graph.from_edges(["a --> b", "b --> c", "a --- d"])
+    assert graph.kind == "mpdag"
+    assert str(graph.cpdag()) == "a --- b\na --- d\nb --- c"
+    assert graph.extension().edge("a", "b") == graph.edge("a", "b")
+    assert graph.extension().cpdag() == graph.cpdag()
+    assert Graph.from_edges(["a --> b", "b --- c"]).kind == "pdag"  # b --> c follows
+
+
+def test_people_see_what_is_tentative() -> None:
+    support = Edge("a", "c", "-->", 0.9, 0.3, tentative="support")
+    copy = Edge("b", "d", "-->", tentative="copy")
+    graph = Graph("cpdag", tuple("abcd"), (support, Edge("b", "c", "-->"), copy.undirected))
+    assert str(graph) == "a -?> c\nb --> c\nb --- d" and "(0.90, arrow 0.30)" in repr(graph)
+    assert graph.edge("a", "c") == support and graph.extension().edge("a", "c") == support
+    assert str(graph.as_shown()) == "a --- c\nb --> c\nb --- d"
+    assert graph.as_shown().kind == "pdag" and CHAIN.as_shown() is CHAIN
+    assert (copy.shown, str(copy), copy.mark) == ("---", "b --- d", "-->")
+    assert copy.why.startswith("b and d say the same")
+    assert Graph.from_edges(str(graph).splitlines()).edges[0].tentative == "support"
+
+
 A_B = Edge("a", "b", "-->")
 
 
@@ -81,7 +103,14 @@ ODD: dict[str, Any] = {"kind": "tree", "nodes": (1, 2), "mark": "<--", "confiden
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: Graph(ODD["kind"], ("a",)), "'tree' is unknown; use one of dag, cpdag, pag"),
+        (lambda: Graph(ODD["kind"], ("a",)), "'tree' is unknown; use one of dag, cpdag, mpdag"),
+        (lambda: Graph("cpdag", ("a", "b"), (A_B,)), "are no cpdag, .*; give the kind 'mpdag'"),
+        (
+            lambda: Graph("mpdag", tuple("abc"), (A_B, Edge("b", "c", "---"))),
+            "are no mpdag, .*; give the kind 'pdag'",
+        ),
+        (lambda: Edge("a", "b", "---", tentative="support"), "only an arrow is tentative"),
+        (lambda: Edge("a", "b", "-->", tentative="because"), "no known reason; use one of support"),
         (lambda: Graph("dag", ("a", "a")), "'a' is listed more than once"),
         (lambda: Graph("dag", ("", "a")), "not allowed"),
         (lambda: Graph("dag", ("half \ud800",)), "valid Unicode"),
@@ -113,7 +142,7 @@ ODD: dict[str, Any] = {"kind": "tree", "nodes": (1, 2), "mark": "<--", "confiden
             lambda: Graph.from_matrix(
                 "abcd",
                 np.array([[i != j and (i + j) % 2 for i in range(4)] for j in range(4)]),
-                "cpdag",
+                "pdag",
             ).extension(),
             "no DAG has just the arrows",
         ),

@@ -30,7 +30,7 @@ def test_a_graph_agrees_with_itself() -> None:
 def test_known_values() -> None:
     truth = dag("abcd", "ab", "cb", "bd")  # all arrows are compelled
     edges = (Edge("b", "a", "---"), Edge("c", "b", "-->"), Edge("d", "c", "-->"))
-    found = Graph("cpdag", tuple("dcba"), edges)
+    found = Graph("pdag", tuple("dcba"), edges)
     result = compare(truth, found)
     assert result.shd == 3  # a-b undirected, b-d missing, c-d extra
     assert result.skeleton_precision == result.skeleton_recall == pytest.approx(2 / 3)

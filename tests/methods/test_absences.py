@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,13 +87,32 @@ CHAIN = Graph("cpdag", ("a", "b", "c"), (Edge("a", "b", "-->"), Edge("c", "b", "
 OTHER = Graph("cpdag", ("a", "b", "c"), (Edge("a", "b", "---"), Edge("b", "c", "---")))
 
 
-def test_an_arrow_that_few_replicas_draw_is_a_line_that_leans() -> None:
-    graph = with_confidence(CHAIN, [CHAIN] * 5 + [OTHER] * 15)
+def test_an_arrow_that_few_replicas_draw_is_tentative() -> None:
+    """The class stays what the search has found: its extension has the same colliders."""
+    back = Graph("mpdag", CHAIN.nodes, (Edge("b", "a", "-->"), Edge("b", "c", "-->")))
+    graph = with_confidence(CHAIN, [CHAIN] * 5 + [back] * 15)
     shown = claimed(graph, 0.5, 0.0)
-    assert [(e.mark, e.lean) for e in shown.edges] == [("---", "b"), ("---", "b")]
-    assert shown.edges[0].arrow_confidence == pytest.approx(5.5 / 21, abs=1e-3)
+    assert [(e.mark, e.shown, e.tentative) for e in shown.edges] == [("-->", "-?>", "support")] * 2
+    assert shown.edges[0].arrow_confidence == pytest.approx(20.5 / 42, abs=1e-3)
     assert claimed(graph, 0.2, 0.0) == graph
-    assert from_json(to_json(shown)).edges == shown.edges
+    assert from_json(to_json(shown)) == shown
+    assert str(shown.as_shown()) == "a --- b\nb --- c"
+    assert shown.kind == "cpdag" and shown.extension().cpdag() == shown
+
+
+def test_a_class_that_loses_edges_stays_a_class() -> None:
+    """Without a -- c, what is left of a --- b --- c --- d --- a and the chord is no class."""
+    pairs = ("ab", "bc", "cd", "ad", "ac")
+    whole = Graph("cpdag", tuple("abcd"), tuple(Edge(pair[0], pair[1], "---") for pair in pairs))
+    edges = tuple(
+        replace(e, confidence=0.2 if {e.source, e.target} == set("ac") else 0.9)
+        for e in whole.edges
+    )
+    left = claimed(replace(whole, edges=edges), 0.5, 0.5)
+    assert left.skeleton() == {frozenset(pair) for pair in pairs[:4]}
+    assert left.kind == "cpdag" and left.extension().cpdag() == left
+    arrows = [edge for edge in left.edges if edge.mark == "-->"]
+    assert arrows and all(edge.tentative == "support" for edge in arrows)
 
 
 def test_edges_below_a_confidence_are_left_out() -> None:
@@ -131,3 +151,21 @@ def test_undecided_pairs_are_kept_in_files_and_under_other_names() -> None:
     assert graph.undecided == (("a", "c"),)  # a and b are joined
     assert from_json(to_json(graph)).undecided == (("a", "c"),)
     assert graph.relabel({"a": "z"}).undecided == (("z", "c"),)
+
+
+def test_print_says_what_is_open() -> None:
+    """Undecided pairs, what is wrong with columns, and arrows that are tentative."""
+    rng = np.random.default_rng(3)
+    names = tuple("abcd")
+    data = {name: np.where(rng.random(60) < 0.5, "yes", "no").tolist() for name in names}
+    data["d"] = ["no"] * 60
+    column = {"kind": "categorical", "levels": ["no", "yes"]}
+    schema = privet.Schema.from_dict({"name": "few", "columns": dict.fromkeys(names, column)})
+    found = privet.discover(data, schema, private=False, method="pc")
+    open_ = len(found.graph.undecided)
+    assert open_ and found.diagnostics
+    assert f"{open_} of 6 pairs are undecided" in str(found)
+    assert all(one.text in str(found) for one in found.diagnostics)
+    edge = Edge("a", "b", "-->", 0.9, 0.4, tentative="support")
+    shown = str(replace(found, graph=Graph("mpdag", names, (edge,))))
+    assert shown.startswith("a -?> b  (0.90, arrow 0.40)\n-?> is a tentative arrow: ")

@@ -188,7 +188,7 @@ def test_knowledge_is_honoured_without_privacy(name: str, data: Any, knowledge: 
 def test_the_check_of_knowledge_can_fail() -> None:
     nodes = ("a", "b", "c")
     knowledge = Knowledge(required=frozenset({("a", "b")}), forbidden=frozenset({("b", "c")}))
-    bad = Graph("cpdag", nodes, (Edge("b", "c", "-->"),))
+    bad = Graph("mpdag", nodes, (Edge("b", "c", "-->"),))
     assert broken(bad, knowledge) == ["a --> b", "b --> c"]
 
 
@@ -229,7 +229,7 @@ def test_agreement_reads_marks_from_the_first_to_the_second() -> None:
     nodes = ("a", "b", "c")
     lines = agreement(
         {
-            "one": Graph("cpdag", nodes, (Edge("b", "a", "-->"), Edge("b", "c", "---"))),
+            "one": Graph("mpdag", nodes, (Edge("b", "a", "-->"), Edge("b", "c", "---"))),
             "two": Graph("pag", nodes, (Edge("b", "a", "o->"),)),
         }
     )

@@ -120,11 +120,14 @@ def test_it_says_nothing_about_the_rows() -> None:
 
 
 def test_unconfirmed_facts_are_assumptions() -> None:
+    """All of them in one line, with their number."""
     schema = replace(SCHEMA, unconfirmed=("a.levels", "b.kind"))
     assumed = certify(schema)[0]["assumptions"]
-    for fact in schema.unconfirmed:
-        assert any(fact in text and "nobody has confirmed" in text for text in assumed)
-    assert len(assumed) == len(certify()[0]["assumptions"]) + 2
+    [line] = [text for text in assumed if "nobody has confirmed" in text]
+    assert line.startswith("2 facts") and all(fact in line for fact in schema.unconfirmed)
+    assert len(assumed) == len(certify()[0]["assumptions"]) + 1
+    one = certify(replace(SCHEMA, unconfirmed=("a.levels",)))[0]["assumptions"]
+    assert any("a.levels is public knowledge" in text for text in one)
 
 
 def test_the_promise_speaks_of_the_neighbours_of_the_schema() -> None:

@@ -17,9 +17,10 @@ from privet.cli.main import main
 from privet.errors import EvidenceError, SchemaError
 from privet.evidence.tables import TableEvidence
 from privet.independence.tables import TableJudge
+from privet.markup.pieces import share
 from privet.privacy.queries.contrasts import GRID
 from privet.results.discovery import Discovery
-from privet.results.explanation import Answer, _of_tables, _percent
+from privet.results.explanation import Answer, _of_tables
 from privet.schema.column import Column
 from privet.schema.model import Schema
 from tests.helpers.stacks import stack
@@ -96,7 +97,7 @@ def close(test: Answer, truth: float) -> bool:
 
 
 def test_what_is_not_certain_is_not_told_as_if_it_were() -> None:
-    assert [_percent(each) for each in (0.17, 0.994, 0.999, 1.0)] == ["17%", "99%", "99%", "100%"]
+    assert [share(each) for each in (0.17, 0.994, 0.999, 1.0)] == ["0.17", "0.99", "0.99", "1.00"]
 
 
 def test_a_joined_pair(found: Discovery) -> None:
@@ -106,7 +107,7 @@ def test_a_joined_pair(found: Discovery) -> None:
     first, *more = told.tests
     assert first.given == () and close(first, 0.6)
     assert first.joins and "more than a billion to 1 for a dependence" in told.text
-    assert {"c"} in [set(test.given) for test in more] and _percent(told.confidence) in told.text
+    assert {"c"} in [set(test.given) for test in more] and share(told.confidence) in told.text
 
 
 def test_a_pair_that_a_third_column_explains(found: Discovery) -> None:

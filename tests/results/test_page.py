@@ -45,7 +45,8 @@ def found() -> Discovery:
     schema = Schema(name="clinic", columns=tuple(map(binary, NAMES)))
     out = privet.discover(table, schema, private=False)
     edges = [replace(e, confidence=0.2 + 0.3 * i) for i, e in enumerate(out.graph.edges)]
-    graph = replace(out.graph, edges=tuple(edges), undecided=((NAMES[0], NAMES[4]),))
+    edges[2] = replace(edges[2], mark="-->", arrow_confidence=0.6)
+    graph = replace(out.graph, kind="mpdag", edges=tuple(edges), undecided=((NAMES[0], NAMES[4]),))
     return replace(out, graph=graph)
 
 
@@ -53,7 +54,7 @@ def test_without_script_everything_is_there(found: Discovery) -> None:
     text = re.sub("<script>.*</script>", "", report(found), flags=re.DOTALL)
     assert "<script" not in text
     for edge in found.graph.edges:
-        assert f"In redrawn evidence the edge is found again in {edge.confidence:.0%}" in text
+        assert f"The confidence of the edge is {edge.confidence:.2f}" in text
         assert found.explain(edge.source, edge.target).text.split(".")[0] in unescaped(text)
     for shown in ("How to cite", "NOT PRIVATE", "Find a column", "undecided"):
         assert shown in text
@@ -137,7 +138,16 @@ def test_the_slider_hides_edges(page: Any, found: Discovery) -> None:
     assert [edge.is_displayed() for edge in css(page, ".edge")] == left
     rows = {int(r.get_attribute("data-edge")): r.is_displayed() for r in css(page, "tr[data-edge]")}
     assert [rows[i] for i in range(len(left))] == left
-    assert f"{sum(left)} of {len(left)} edges" in css(page, "output")[0].text
+    assert f"{sum(left)} of {len(left)}" in css(page, "output")[0].text
+    heads = "return getComputedStyle(document.querySelector('.edge polygon')).display"
+    for value, shown, told in ((0.5, "inline", "1 of 1"), (0.7, "none", "0 of 1")):
+        page.execute_script(
+            "const s = document.querySelector('[name=arrow]'); s.value = arguments[0];"
+            "s.dispatchEvent(new Event('input'))",
+            value,
+        )
+        assert page.execute_script(heads) == shown
+        assert told in css(page, "output")[1].text
 
 
 @seen

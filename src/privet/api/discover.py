@@ -41,6 +41,7 @@ from privet.api.methods import (
 from privet.api.prepare import Request, prepare
 from privet.api.progress import heard
 from privet.arrays import OnStep
+from privet.graph.classes import CLASSES
 from privet.local.collector.collect import collect
 from privet.local.device.protocol import Protocol
 from privet.methods import catalogue
@@ -328,7 +329,7 @@ def _search_one(
     graph, notes = found.graph, found.notes
     same = found.order in (None, settings.order)
     used = settings if same else replace(settings, max_order=found.order)
-    if graph.kind == "cpdag" and len(searched) < len(saved.releases):
+    if graph.kind in CLASSES and len(searched) < len(saved.releases):
         graph, more = edges.orient(graph, saved.schema, saved.releases, settings.seed)
         notes = (*notes, *more)
     return Discovery(

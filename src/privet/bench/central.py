@@ -157,7 +157,7 @@ def _found(cell: Cell, data: Mapping[str, Any], schema: Schema) -> tuple[Graph, 
 
 
 def _scored(network: Network, graph: Graph, *, tests: int, seconds: float) -> Result:
-    score = compare(network.graph(), graph)
+    score = compare(network.graph(), graph.as_shown())
     return Result(
         skeleton_f1=score.skeleton_f1,
         directed_f1=score.directed_f1,

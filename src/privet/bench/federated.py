@@ -309,7 +309,7 @@ def _private(cell: Cell) -> Result:
     graphs = WAYS[cell.method](cell, alone, pooled)
     seconds = time.process_time() - began
     truth, size = load(cell.graph).graph(), cell.columns
-    scores = [compare(truth, graph) for graph in graphs]
+    scores = [compare(truth, graph.as_shown()) for graph in graphs]
     return Result(
         shd=round(fmean(score.shd for score in scores) / (size * (size - 1) / 2), 4),
         f1=round(fmean(score.directed_f1 or 0.0 for score in scores), 4),

@@ -271,7 +271,7 @@ def _by_protocol(cell: Cell, given: Source) -> tuple[Graph, float]:
 
 def scored(truth: Graph, found: Graph) -> Result:
     """Graphs with hidden causes are held against the best that could be found of the truth."""
-    score = compare(truth.pag() if found.kind == "pag" else truth, found)
+    score = compare(truth.pag() if found.kind == "pag" else truth, found.as_shown())
     return Result(skeleton_f1=score.skeleton_f1, directed_f1=score.directed_f1, shd=score.shd)
 
 

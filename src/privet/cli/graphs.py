@@ -83,14 +83,22 @@ def print_undecided(found: Discovery) -> None:
 
 def print_edges(edges: Sequence[Edge], more: Sequence[str] = (), *, heading: str = "") -> None:
     """The surest first; ``more`` is one further cell for each, under a heading of its own."""
+    from privet.graph.edge import DASHED, TENTATIVE
+    from privet.graph.notebook import arrow_of
+
     figures = ("confidence", "of its arrow")
     made = table("edge", "", "", *figures, *([heading] if more else []), right=figures)
     cells = dict(zip(edges, more, strict=True)) if more else {}
     for e in sorted(edges, key=lambda e: -(e.confidence or 0.0)):
-        lean = "" if e.lean is None else f", to {e.lean}"
-        sure = (number(e.confidence, 3), number(e.arrow_confidence, 2) + lean)
-        rows(made, (e.source, e.mark, e.target, *sure, *([cells[e]] if more else [])))
-    console().print(made)
+        sure = (number(e.confidence, 3), number(arrow_of(e), 2))
+        rows(made, (e.source, e.shown, e.target, *sure, *([cells[e]] if more else [])))
+    out = console()
+    out.print(made)
+    if any(e.shown == DASHED for e in edges):
+        out.print(printable(f"{DASHED} is a tentative arrow: {TENTATIVE['support'].says}."))
+    for e in edges:
+        if e.why and e.shown != DASHED:
+            out.print(printable(f"{e}: {e.why}"))
 
 
 def print_agreement(found: Discovery) -> None:

@@ -12,8 +12,8 @@ from privet.graph.graph import Graph
 
 @dataclass(frozen=True)
 class Agreement:
-    """One pair that at least one graph joins: its mark in each graph, read from ``a`` to ``b``
-    ("" where the two are apart), and how many graphs join it."""
+    """One pair that at least one graph joins: its mark in each graph as people see it, read
+    from ``a`` to ``b`` ("" where the two are apart), and how many graphs join it."""
 
     a: str
     b: str
@@ -46,7 +46,7 @@ def _mark(graph: Graph, a: str, b: str) -> str:
     if edge is None:
         return ""
     forwards = edge.source == a or edge.mark in SYMMETRIC
-    return edge.mark if forwards else _turned(edge.mark)
+    return edge.shown if forwards else _turned(edge.shown)
 
 
 def _turned(mark: str) -> str:

@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from privet.graph.edge import Edge
+from privet.graph.edge import DASHED, OPEN_MARKS, Edge
 from privet.graph.figure import FONT_SIZE, Curve, Figure, figure, text_width
 from privet.graph.formats.common import End, ends
 from privet.graph.graph import Graph
 from privet.graph.layout import BOX_HEIGHT, Arrow, Point
-from privet.markup.pieces import share
+from privet.markup.pieces import BOTH, share
 
-LABEL_SIZE = 9.5
+LABEL_SIZE, LEGEND_SIZE = 9.5, 10.5
 MARGIN = 18.0
 TITLE_HEIGHT = 32.0
 STYLE = (
@@ -30,6 +30,7 @@ STYLE = (
     ".privet-graph .edge circle{fill:none;stroke:#6f8296}"
     ".privet-graph .tier rect{fill:#8aa0b4;fill-opacity:.1}"
     ".privet-graph .tier text{font-size:10px;fill:#6f8296;text-anchor:start}"
+    f".privet-graph .legend{{font-size:{LEGEND_SIZE}px;fill:#6f8296;text-anchor:start}}"
     ".privet-graph .undecided line{stroke:#b9c4cf;stroke-width:1;stroke-dasharray:1 4;"
     "stroke-linecap:round}"
     f".privet-graph .label text{{font-size:{LABEL_SIZE}px}}"
@@ -48,17 +49,24 @@ def svg(
     tiers: Sequence[Sequence[str]] = (),
     kinds: Sequence[str] = (),
 ) -> str:
-    """The picture. Thick dark edges are sure ones; a number on an edge is its confidence. A
-    dashed edge leans: an arrow that too little speaks for. Faint dots join pairs that are
-    undecided; where these are many they are hidden, for a page to show on demand. Tiers lie on
-    bands, one above the other. ``kinds`` are classes of the edges, in their order, for a page to
+    """The picture. Thick dark edges are sure ones; the numbers on an edge are its confidence and
+    that of its arrow. What is tentative is dashed. Faint dots join pairs that are undecided; where
+    these are many they are hidden, for a page to show on demand. A legend below says so. Tiers lie
+    on bands, one above the other. ``kinds`` are classes of the edges, in their order, for a page to
     colour them by."""
     drawn = figure(graph, tiers)
     layout, arrows, curves = drawn.layout, drawn.arrows, drawn.curves
     labels = _labels(drawn)
     top = MARGIN + (TITLE_HEIGHT if title else 0.0)
-    width = max(layout.width, text_width(title or "", 15) + 4) + 2 * MARGIN
+    told = _legend(graph, kinds)
+    widest = max((text_width(text, LEGEND_SIZE) for text in told), default=0.0)
+    width = max(layout.width, text_width(title or "", 15) + 4, widest) + 2 * MARGIN
     height = layout.height + top + MARGIN
+    below = [
+        f'<text class="legend" x="{MARGIN}" y="{height + 10 + 15 * i:.0f}">{_safe(text)}</text>'
+        for i, text in enumerate(told)
+    ]
+    height += 15 * len(told) + (8 if told else 0)
     body = [*_bands(drawn), _undecided(graph, layout.centres)]
     classes = [f"edge {kind}" for kind in kinds] or ["edge"] * len(arrows)
     body += [
@@ -74,12 +82,31 @@ def svg(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" class="privet-graph">'
         f"<style>{STYLE}</style>{heading}"
-        f'<g transform="translate({MARGIN} {top})">\n' + "\n".join(body + labels) + "\n</g></svg>\n"
+        f'<g transform="translate({MARGIN} {top})">\n'
+        + "\n".join(body + labels)
+        + "\n</g>"
+        + "".join(below)
+        + "</svg>\n"
     )
 
 
+def _legend(graph: Graph, kinds: Sequence[str]) -> list[str]:
+    """What dashes, dots and numbers mean, of those that are there."""
+    dashed = [edge for edge in graph.edges if edge.tentative is not None]
+    told = []
+    if any(edge.shown == DASHED for edge in dashed) or any(map(_doubtful, graph.edges)):
+        told.append("dashed arrow: tentative, too little of the evidence draws it")
+    if any(edge.shown in OPEN_MARKS for edge in dashed):
+        told.append("dashed line: joined, its direction is open")
+    if 0 < len(graph.undecided) <= FEW_UNDECIDED and not kinds:
+        told.append("dotted: cannot say whether they are joined")
+    if any(BOTH in edge.figures_short for edge in graph.edges):
+        told.append(f"0.97{BOTH}0.79: confidence of the edge, and of its arrow")
+    return told
+
+
 def _edge(edge: Edge, curve: Curve, arrow: Arrow, graph: Graph, css: str) -> str:
-    at_source, at_target = ends(edge)
+    at_source, at_target = ends(edge.undirected if edge.shown in OPEN_MARKS else edge)
     downwards = graph.nodes[arrow[0]] == edge.source
     top, bottom = (at_source, at_target) if downwards else (at_target, at_source)
     sure = 0.6 if edge.confidence is None else edge.confidence
@@ -125,18 +152,22 @@ def _undecided(graph: Graph, centres: Mapping[int, Point]) -> str:
 
 
 def _dashes(edge: Edge) -> str:
-    doubtful = edge.lean is not None or (edge.arrow_confidence or 1.0) < 0.5
-    return ' stroke-dasharray="5 4"' if doubtful else ""
+    dashed = edge.tentative is not None or _doubtful(edge)
+    return ' stroke-dasharray="5 4"' if dashed else ""
+
+
+def _doubtful(edge: Edge) -> bool:
+    """Of an arrow that no class holds: drawn by less than half of the replicas."""
+    return edge.arrow_confidence is not None and edge.arrow_confidence < 0.5
 
 
 def _told(edge: Edge) -> str:
     told = str(edge)
     if edge.confidence is not None:
         told += f", confidence {share(edge.confidence)}"
-    if edge.arrow_confidence is not None:
-        where = "" if edge.lean is None else f" to {edge.lean}"
-        told += f", of its direction{where} {share(edge.arrow_confidence)}"
-    return told
+    if edge.arrow_confidence is not None and edge.shown not in OPEN_MARKS:
+        told += f", of its arrow {share(edge.arrow_confidence)}"
+    return f"{told}; {edge.why}" if edge.why else told
 
 
 def _mark(end: End, curve: Curve, at: int, inwards: float, width: float) -> str:
@@ -158,15 +189,17 @@ def _labels(drawn: Figure) -> list[str]:
     labels = []
     taken = [(x, y, w / 2, BOX_HEIGHT / 2) for (x, y), w in _boxes(drawn)]
     for at, (arrow, edge) in enumerate(drawn.arrows.items()):
-        if edge.confidence is None:
+        text = edge.figures_short
+        if not text:
             continue
+        half = 12.5 if BOTH not in text else 25.0
         for x, y in map(drawn.curves[arrow].middle, SPOTS):
-            if all(abs(x - u) >= w + 13 or abs(y - v) >= h + 7 for u, v, w, h in taken):
-                taken.append((x, y, 13.0, 7.0))
+            if all(abs(x - u) >= w + half or abs(y - v) >= h + 7 for u, v, w, h in taken):
+                taken.append((x, y, half, 7.0))
                 labels.append(
-                    f'<g class="label" data-at="{at}"><rect x="{x - 12.5:.1f}" y="{y - 6.5:.1f}" '
-                    f'width="25" height="13" rx="6"/><text x="{x:.1f}" y="{y + 3.3:.1f}">'
-                    f"{share(edge.confidence)}</text></g>"
+                    f'<g class="label" data-at="{at}"><rect x="{x - half:.1f}" y="{y - 6.5:.1f}" '
+                    f'width="{2 * half:g}" height="13" rx="6"/>'
+                    f'<text x="{x:.1f}" y="{y + 3.3:.1f}">{text}</text></g>'
                 )
                 break
     return labels

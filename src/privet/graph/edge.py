@@ -8,19 +8,43 @@ from typing import Literal, get_args
 import numpy as np
 
 from privet.errors import GraphError, expect
-from privet.markup.pieces import share
+from privet.markup.pieces import BOTH, share
 
-Kind = Literal["dag", "cpdag", "pag", "cyclic"]
+Kind = Literal["dag", "cpdag", "mpdag", "pdag", "pag", "cyclic"]
 Mark = Literal["-->", "---", "<->", "o->", "o-o", "o--"]
 
 KINDS: tuple[str, ...] = get_args(Kind)
 MARKS: tuple[str, ...] = get_args(Mark)
 SYMMETRIC = frozenset({"---", "<->", "o-o"})
+# Marks that say nothing about direction: there is nothing to be sure of.
+OPEN_MARKS = frozenset({"---", "o-o"})
 ALLOWED: dict[str, frozenset[str]] = {
     "dag": frozenset({"-->"}),
     "cpdag": frozenset({"-->", "---"}),
+    "mpdag": frozenset({"-->", "---"}),
+    "pdag": frozenset({"-->", "---"}),
     "pag": frozenset(MARKS),
     "cyclic": frozenset({"-->"}),
+}
+DASHED, UNDIRECTED = "-?>", "---"  # how people see an arrow that is tentative
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why an arrow is tentative: the mark that people see in its place, and a sentence about its
+    ``{source}`` and ``{target}``."""
+
+    shown: str
+    says: str
+
+
+# An arrow that is tentative is part of the graph: extensions, other programs and comparisons get
+# it. People see it dashed, or as a line where the reason is against any direction.
+TENTATIVE: dict[str, Reason] = {
+    "support": Reason(DASHED, "too little of the redrawn evidence draws this arrow"),
+    "copy": Reason(
+        UNDIRECTED, "{source} and {target} say the same, so nothing shows which comes first"
+    ),
 }
 
 
@@ -28,12 +52,14 @@ ALLOWED: dict[str, frozenset[str]] = {
 class Edge:
     """``source mark target``, read from left to right: Edge("smoke", "cancer", "-->").
 
-    ``confidence`` is the probability of the edge, ``arrow_confidence`` that of its mark. An edge
-    that ``lean``s to one of its ends would have an arrow there, but too little speaks for it; then
-    ``arrow_confidence`` is that of this arrow.
+    ``confidence`` is how sure the edge is, ``arrow_confidence`` how sure its mark. An arrow may be
+    ``tentative`` for a reason (a key of ``TENTATIVE``): ``mark`` is what the graph holds, and
+    ``shown`` what people see.
 
     >>> print(privet.Edge("smoke", "cancer", "-->", confidence=0.98))
     smoke --> cancer
+    >>> print(privet.Edge("smoke", "cancer", "-->", tentative="support"))
+    smoke -?> cancer
     """
 
     source: str
@@ -42,7 +68,7 @@ class Edge:
     confidence: float | None = None
     arrow_confidence: float | None = None
     origin: str | None = None
-    lean: str | None = None
+    tentative: str | None = None
 
     def __post_init__(self) -> None:
         for name in (self.source, self.target):
@@ -62,11 +88,20 @@ class Edge:
             if not 0 <= value <= 1:
                 raise GraphError(f"{self}: {what} is {value}; give a number from 0 to 1")
             object.__setattr__(self, what, float(value))
-        for what in ("origin", "lean"):
-            if (text := getattr(self, what)) is not None:
-                expect(text, str, what, "give a text, or leave it away", GraphError)
-        if self.lean is not None and self.lean not in (self.source, self.target):
-            raise GraphError(f"{self}: it leans to {self.lean!r}, which is none of its ends")
+        if self.origin is not None:
+            expect(self.origin, str, "origin", "give a text, or omit it", GraphError)
+        if self.tentative is not None:
+            self._check_reason()
+
+    def _check_reason(self) -> None:
+        edge = f"{self.source} {self.mark} {self.target}"
+        if not isinstance(self.tentative, str) or self.tentative not in TENTATIVE:
+            raise GraphError(
+                f"{edge}: it is tentative because of {self.tentative!r}, which is no known reason; "
+                f"use one of {', '.join(TENTATIVE)}"
+            )
+        if self.mark in OPEN_MARKS:
+            raise GraphError(f"{edge}: only an arrow is tentative; omit {self.tentative!r}")
 
     @property
     def reversed(self) -> Edge:
@@ -79,13 +114,69 @@ class Edge:
             raise GraphError(f"{self} reads otherwise from its other end; only a --- b does not")
         return replace(self, source=self.target, target=self.source)
 
+    @property
+    def undirected(self) -> Edge:
+        """The same edge without a direction.
+
+        >>> print(privet.Edge("smoke", "cancer", "-->").undirected)
+        smoke --- cancer
+        """
+        mark: Mark = "---" if self.mark in ("-->", "---") else "o-o"
+        return replace(self, mark=mark, arrow_confidence=None, tentative=None)
+
+    @property
+    def shown(self) -> str:
+        """The mark as people see it: of a tentative arrow, a dashed one or a line.
+
+        >>> privet.Edge("smoke", "cancer", "-->", tentative="support").shown
+        '-?>'
+        """
+        if self.tentative is None:
+            return self.mark
+        seen = TENTATIVE[self.tentative].shown
+        return seen if self.mark == "-->" else "o-o" if seen == UNDIRECTED else self.mark
+
+    @property
+    def why(self) -> str:
+        """Why the arrow is tentative, in words; "" if it is not.
+
+        >>> privet.Edge("smoke", "cancer", "-->", tentative="support").why
+        'too little of the redrawn evidence draws this arrow'
+        """
+        if self.tentative is None:
+            return ""
+        return TENTATIVE[self.tentative].says.format(source=self.source, target=self.target)
+
+    @property
+    def figures(self) -> str:
+        """The confidence of the edge and that of its arrow, if they are known.
+
+        >>> privet.Edge("smoke", "cancer", "-->", confidence=0.98, arrow_confidence=0.7).figures
+        '0.98, arrow 0.70'
+        """
+        return ", arrow ".join(self._figures())
+
+    @property
+    def figures_short(self) -> str:
+        """The same in little room.
+
+        >>> privet.Edge("smoke", "cancer", "-->", 0.98, 0.7).figures_short
+        '0.98 / 0.70'
+        """
+        return BOTH.join(self._figures())
+
+    def _figures(self) -> list[str]:
+        arrow = None if self.shown in OPEN_MARKS else self.arrow_confidence
+        known = [] if self.confidence is None else [share(self.confidence)]
+        return [*known, *([] if arrow is None else [share(arrow)])]
+
     def doubt(self) -> str:
-        """The confidence behind the edge, if it is known: "  (0.98)".
+        """The same in brackets, behind the edge.
 
         >>> privet.Edge("smoke", "cancer", "-->", confidence=0.98).doubt()
         '  (0.98)'
         """
-        return "" if self.confidence is None else f"  ({share(self.confidence)})"
+        return f"  ({self.figures})" if self.figures else ""
 
     def __str__(self) -> str:
-        return f"{self.source} {self.mark} {self.target}"
+        return f"{self.source} {self.shown} {self.target}"

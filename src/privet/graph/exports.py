@@ -91,13 +91,14 @@ class Exports(ABC):
         >>> graph.edges_frame("polars").shape
         (2, 7)
         """
-        columns = ("source", "mark", "target", "confidence", "arrow_confidence", "origin", "lean")
+        figures = ("confidence", "arrow_confidence")
+        columns = ("source", "mark", "target", *figures, "origin", "tentative")
         edges = self._exported().edges
         cells = {name: [getattr(edge, name) for edge in edges] for name in columns}
         if _library(library) == "pandas":
             import pandas
 
-            numbers = {"confidence": "float64", "arrow_confidence": "float64"}
+            numbers = dict.fromkeys(figures, "float64")
             return pandas.DataFrame(cells).astype(numbers)
         import polars
 
@@ -124,7 +125,8 @@ class Exports(ABC):
           "nodes": ["smoke", "cancer"],
           "edges": [
             {"from": "smoke", "to": "cancer", "mark": "-->"}
-          ]
+          ],
+          "undecided": []
         }
         """
         from privet.graph.formats.native import to_json

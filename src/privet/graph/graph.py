@@ -1,9 +1,8 @@
-"""Graphs with named nodes and readable edges: DAG, CPDAG and PAG, and what others call the truth
-though its arrows run in circles."""
+"""Graphs with named nodes and readable edges: DAG, CPDAG, MPDAG and PAG, and what others call the
+truth though it is none of these."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,11 +13,12 @@ from numpy.typing import NDArray
 
 from privet.errors import GraphError, expect
 from privet.graph import meek
-from privet.graph.edge import ALLOWED, KINDS, MARKS, SYMMETRIC, Edge, Kind
+from privet.graph.classes import CLASSES, kind_of
+from privet.graph.edge import KINDS, Edge, Kind
 from privet.graph.exports import Exports
+from privet.graph.parts import canonical, check_edge, check_nodes, repeated, sorted_pairs, texts
 
 SHOWN = 8  # edges in a short text
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,8 +27,10 @@ class Graph(Exports):
 
     Edges are kept in the order of the nodes, and symmetric edges start at the earlier node.
     ``undecided`` are pairs that are not joined though nothing rules out that they should be.
-    The ``kind`` is dag, cpdag or pag; a graph whose arrows run in circles is cyclic, and is there
-    to be compared with and drawn.
+    The ``kind`` is dag, cpdag (the CPDAG of its own extension), mpdag (with more arrows, from
+    knowledge, say: closed under Meek's rules, and some DAG has just its arrows and colliders) or
+    pag. A pdag claims no class, and the arrows of a cyclic graph may run in circles: these two are
+    there to be compared with and drawn.
 
     >>> graph = privet.Graph.from_edges(["smoke --> cancer", "cancer --> cough"])
     >>> graph
@@ -45,28 +47,30 @@ class Graph(Exports):
     undecided: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        nodes = _texts(self.nodes, "nodes")
+        nodes = texts(self.nodes, "nodes")
         if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise GraphError(f"graph kind {self.kind!r} is unknown; use one of {', '.join(KINDS)}")
-        _check_nodes(nodes)
+        check_nodes(nodes)
         at = {name: i for i, name in enumerate(nodes)}
         expect(self.edges, (list, tuple), "edges", "give a list of privet.Edge", GraphError)
         for edge in self.edges:
             expect(edge, Edge, "an edge", "give privet.Edge(a, b, '-->')", GraphError)
-            _check_edge(edge, self.kind, at)
-        told = [_canonical(edge, at) for edge in self.edges]
+            check_edge(edge, self.kind, at)
+        told = [canonical(edge, at) for edge in self.edges]
         edges = tuple(sorted(told, key=lambda edge: (at[edge.source], at[edge.target])))
         object.__setattr__(self, "nodes", nodes)
         object.__setattr__(self, "edges", edges)
-        object.__setattr__(self, "undecided", _undecided(self.undecided, at, self._by_pair))
+        object.__setattr__(self, "undecided", sorted_pairs(self.undecided, at, self._by_pair))
         if len(self._by_pair) < len(edges):
-            raise GraphError(f"{_repeated(edges)} are joined by two edges; keep one of them")
+            raise GraphError(f"{repeated(edges)} are joined by two edges; keep one of them")
         arrows = [(at[edge.source], at[edge.target]) for edge in edges if edge.mark == "-->"]
         if self.kind != "cyclic" and not meek.in_no_circle(arrows, len(nodes)):
             raise GraphError(
                 f"the arrows of this {self.kind} run in a circle; remove or turn round one of "
                 "them, or say that the kind is cyclic"
             )
+        if self.kind in CLASSES:
+            self._check_class()
 
     @staticmethod
     def from_edges(
@@ -76,13 +80,25 @@ class Graph(Exports):
         ``nodes`` are those that may have no edge; without a kind it is the narrowest that fits.
 
         >>> privet.Graph.from_edges([("smoke", "cancer"), "smoke --- stress"], nodes=["age"])
-        Graph: cpdag, 4 nodes, 2 edges
+        Graph: mpdag, 4 nodes, 2 edges
           smoke --> cancer
           smoke --- stress
         """
         from privet.graph.formats.edges import of_edges
 
-        return of_edges(edges, _texts(nodes, "nodes"), kind)
+        return of_edges(edges, texts(nodes, "nodes"), kind)
+
+    def _check_class(self) -> None:
+        found = kind_of(self.matrix())
+        if CLASSES.index(self.kind) < (*CLASSES, "pdag").index(found):
+            rule = (
+                "a CPDAG has just the arrows that all DAGs of its class have"
+                if self.kind == "cpdag"
+                else "an MPDAG is closed under Meek's rules, and some DAG has its colliders alone"
+            )
+            raise GraphError(
+                f"these arrows and lines are no {self.kind}, since {rule}; give the kind {found!r}"
+            )
 
     def _exported(self) -> Graph:
         return self
@@ -190,7 +206,7 @@ class Graph(Exports):
         >>> print(privet.Graph.from_matrix(["smoke", "cancer"], [[0, 1], [0, 0]], "dag"))
         smoke --> cancer
         """
-        names = _texts(names, "names")
+        names = texts(names, "names")
         try:
             A = np.asarray(A)
         except ValueError:
@@ -204,16 +220,17 @@ class Graph(Exports):
         return Graph(kind, names, edges_of(names, A))
 
     def cpdag(self) -> Graph:
-        """The CPDAG of a DAG; a CPDAG is its own. Edges keep their confidence.
+        """The CPDAG of a DAG, or of the DAGs of an MPDAG; a CPDAG is its own. Edges keep their
+        confidence.
 
         >>> print(privet.Graph.from_edges(["smoke --> cancer"]).cpdag())
         smoke --- cancer
         """
         self._need_no_pag("cpdag")
         self._need_no_circle("cpdag")
-        return (
-            self if self.kind == "cpdag" else self._with_arrows(meek.cpdag(self.matrix()), "cpdag")
-        )
+        if self.kind == "cpdag":
+            return self
+        return self._with_arrows(meek.cpdag(self.extension().matrix()), "cpdag")
 
     def pag(self, hidden: Sequence[str] = ()) -> Graph:
         """What a search that allows for hidden causes can find of a DAG or CPDAG at best, if the
@@ -224,7 +241,7 @@ class Graph(Exports):
         """
         from privet.graph.pag import to_graph, true_pag
 
-        hidden = _texts(hidden, "hidden")
+        hidden = texts(hidden, "hidden")
         for name in hidden:
             self._check_node(name)
         if self.kind == "pag":
@@ -235,7 +252,8 @@ class Graph(Exports):
         return to_graph(marks, [name for name in self.nodes if name not in hidden])
 
     def extension(self) -> Graph:
-        """One DAG of the class that a CPDAG stands for; a DAG is its own.
+        """One DAG of the class that a CPDAG or an MPDAG stands for; a DAG is its own. Arrows that
+        are tentative are arrows here.
 
         >>> privet.Graph.from_edges(["smoke --- cancer"]).extension().kind
         'dag'
@@ -246,21 +264,46 @@ class Graph(Exports):
         dag = meek.extension(self.matrix())
         if dag is None:
             raise GraphError(
-                "no DAG has just the arrows and colliders of this graph, so it is not a valid "
-                "CPDAG; turn round or undirect an arrow"
+                "no DAG has just the arrows and colliders of this graph, so it stands for no "
+                "class; turn round or undirect an arrow"
             )
         return self._with_arrows(dag, "dag")
 
     def _with_arrows(self, A: NDArray[np.bool_], kind: Kind) -> Graph:
         """The same edges with other marks; an arrow's confidence goes where the arrow goes."""
-        plain = Graph.from_matrix(self.nodes, A, kind)
-        return Graph(kind, self.nodes, tuple(self._remembered(edge) for edge in plain.edges))
+        edges = (self._remembered(edge) for edge in edges_of(self.nodes, A))
+        return Graph(kind, self.nodes, tuple(edges), self.undecided)
 
     def _remembered(self, edge: Edge) -> Edge:
         old = cast(Edge, self.edge(edge.source, edge.target))
         same = (old.source, old.mark) == (edge.source, edge.mark)
-        sure = old.arrow_confidence if same else None
-        return replace(edge, confidence=old.confidence, arrow_confidence=sure, origin=old.origin)
+        return old if same else replace(edge, confidence=old.confidence, origin=old.origin)
+
+    def of_kind(self, A: NDArray[np.bool_]) -> Graph:
+        """These edges with the marks of a matrix, and the kind that it has; an edge whose mark
+        stays is as it was.
+
+        >>> graph = privet.Graph.from_edges(["smoke --> cancer"])
+        >>> print(graph.of_kind(graph.matrix() | graph.matrix().T))
+        smoke --- cancer
+        """
+        return self._with_arrows(A, kind_of(A))
+
+    def as_shown(self) -> Graph:
+        """The graph with a line in the place of each tentative arrow: what is claimed for sure.
+        Its kind is the narrowest that it has.
+
+        >>> edge = privet.Edge("smoke", "cancer", "-->", tentative="support")
+        >>> print(privet.Graph.from_edges([edge]).as_shown())
+        smoke --- cancer
+        """
+        from privet.graph.formats.common import assemble
+
+        if all(edge.tentative is None for edge in self.edges):
+            return self
+        edges = [edge if edge.tentative is None else edge.undirected for edge in self.edges]
+        kind = self.kind if self.kind == "pag" else None
+        return replace(assemble(kind, self.nodes, edges), undecided=self.undecided)
 
     def relabel(self, names: Mapping[str, str]) -> Graph:
         """The same graph with other names; names that are not mentioned stay.
@@ -273,15 +316,7 @@ class Graph(Exports):
         def named(name: str) -> str:
             return names.get(name, name)
 
-        edges = (
-            replace(
-                e,
-                source=named(e.source),
-                target=named(e.target),
-                lean=None if e.lean is None else named(e.lean),
-            )
-            for e in self.edges
-        )
+        edges = (replace(e, source=named(e.source), target=named(e.target)) for e in self.edges)
         undecided = tuple((named(a), named(b)) for a, b in self.undecided)
         return Graph(self.kind, tuple(map(named, self.nodes)), tuple(edges), undecided)
 
@@ -329,65 +364,3 @@ def edges_of(names: Sequence[str], A: NDArray[np.bool_]) -> tuple[Edge, ...]:
         for i, j in zip(*(at.tolist() for at in np.nonzero(A)), strict=True)
         if i <= j or not flags[j][i]
     )
-
-
-def _texts(names: Any, what: str) -> tuple[str, ...]:
-    """Several names."""
-    expect(names, Sequence, what, "give a list of names", GraphError)
-    for name in names:
-        if not isinstance(name, str):
-            raise GraphError(f"node name {name!r} is not allowed; {what} takes texts")
-    return tuple(names)
-
-
-def _check_nodes(nodes: tuple[str, ...]) -> None:
-    for name in nodes:
-        if not isinstance(name, str) or not name or _HALF_CHARACTER.search(name):
-            raise GraphError(
-                f"node name {name!r} is not allowed; use a text that is not empty and is "
-                "valid Unicode"
-            )
-    if len(set(nodes)) < len(nodes):
-        twice = next(name for name in nodes if nodes.count(name) > 1)
-        raise GraphError(f"node {twice!r} is listed more than once; node names must differ")
-
-
-def _check_edge(edge: Edge, kind: Kind, at: Mapping[str, int]) -> None:
-    for name in (edge.source, edge.target):
-        if name not in at:
-            raise GraphError(f"edge {edge} needs the node {name!r}; add it to nodes")
-    if edge.source == edge.target:
-        raise GraphError(f"edge {edge} joins a node to itself; remove it")
-    if edge.mark not in ALLOWED[kind]:
-        raise GraphError(
-            f"edge {edge} cannot be in a {kind}, which allows only "
-            f"{' '.join(m for m in MARKS if m in ALLOWED[kind])}; change the mark or the kind"
-        )
-
-
-def _canonical(edge: Edge, at: Mapping[str, int]) -> Edge:
-    backwards = edge.mark in SYMMETRIC and at[edge.source] > at[edge.target]
-    return edge.reversed if backwards else edge
-
-
-def _undecided(
-    pairs: Sequence[tuple[str, str]], at: Mapping[str, int], joined: Mapping[frozenset[str], Edge]
-) -> tuple[tuple[str, str], ...]:
-    """Pairs of nodes in their order, less those that an edge has joined since."""
-    expect(pairs, (list, tuple), "undecided", "give a list of pairs of nodes", GraphError)
-    for pair in pairs:
-        expect(pair, (list, tuple), "an undecided pair", "give two nodes", GraphError)
-        if len(set(pair)) != 2 or not set(pair) <= at.keys():
-            raise GraphError(f"the undecided pair {list(pair)!r} must name two nodes of the graph")
-    told = {
-        tuple(sorted(pair, key=at.__getitem__)) for pair in pairs if frozenset(pair) not in joined
-    }
-    return cast(
-        tuple[tuple[str, str], ...], tuple(sorted(told, key=lambda pair: [at[n] for n in pair]))
-    )
-
-
-def _repeated(edges: tuple[Edge, ...]) -> str:
-    pairs = [frozenset((edge.source, edge.target)) for edge in edges]
-    pair = next(pair for pair in pairs if pairs.count(pair) > 1)
-    return " and ".join(repr(name) for name in sorted(pair))

@@ -1,7 +1,8 @@
 """How close a found graph is to the true one.
 
 Graphs are compared as classes: a DAG is first turned into its CPDAG, since data alone cannot
-tell more. A graph whose arrows run in a circle has no class; then both are compared as they are.
+tell more. The arrows that an MPDAG has beyond its CPDAG count, and so do those that are tentative.
+A graph whose arrows run in a circle has no class; then both are compared as they are.
 Conventions where a share has nothing to divide by: the precision of no edges and the recall of no
 true edges are 1, so empty against empty has F1 = 1; the false positive rate without true gaps is 0.
 """
@@ -79,8 +80,7 @@ def _compared(truth: Graph, found: Graph) -> Comparison:
     dags = truth.kind == found.kind == "dag"
     sid = structural_intervention_distance(truth, found) if dags else None
     pags = truth.kind == "pag"
-    if not pags and "cyclic" not in (truth.kind, found.kind):
-        truth, found = truth.cpdag(), found.cpdag()
+    truth, found = as_classes(truth, found)
     true_pairs, found_pairs = truth.skeleton(), found.skeleton()
     precision, recall, f1 = _scores(true_pairs, found_pairs)
     directed = (None, None, None) if pags else _scores(truth.arcs(), found.arcs())
@@ -100,6 +100,14 @@ def _compared(truth: Graph, found: Graph) -> Comparison:
         sid=sid,
         mark_accuracy=_mark_accuracy(truth, found) if pags else None,
     )
+
+
+def as_classes(truth: Graph, found: Graph) -> tuple[Graph, Graph]:
+    """Both as they are compared: a DAG as its CPDAG, unless one of the two has no class."""
+    if {"pag", "cyclic"} & {truth.kind, found.kind}:
+        return truth, found
+    first, second = (graph.cpdag() if graph.kind == "dag" else graph for graph in (truth, found))
+    return first, second
 
 
 def _graph(value: Any, name: str, nodes: tuple[str, ...]) -> Graph:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privet.graph.edge import Edge
+from privet.graph.edge import DASHED, OPEN_MARKS, Edge
 from privet.graph.graph import Graph
-from privet.markup.pieces import bar, mark, notebook, number, safe, table
+from privet.markup.pieces import BOTH, bar, mark, notebook, number, safe, table
 
 if TYPE_CHECKING:
     from privet.graph.metrics import Comparison
 
 READING = {
     "-->": "the first causes the second",
+    "-?>": "the first may cause the second: tentative, dashed, since too little evidence draws it",
     "---": "one causes the other, and these data cannot tell which",
     "<->": "neither causes the other; something unseen causes both",
     "o->": "the second does not cause the first",
@@ -37,9 +38,16 @@ def edges_table(graph: Graph) -> str:
 
 
 def marks_read(graph: Graph) -> str:
-    """What the marks of this graph mean."""
-    marks = [one for one in READING if any(edge.mark == one for edge in graph.edges)]
-    return "; ".join(f"{mark(one)} {READING[one]}" for one in marks)
+    """What the marks of this graph mean, numbers and dotted lines too."""
+    marks = {edge.shown for edge in graph.edges if edge.shown == DASHED or not edge.tentative}
+    told = [f"{mark(one)} {READING[one]}" for one in READING if one in marks]
+    if any(edge.tentative and edge.shown != DASHED for edge in graph.edges):
+        told.append("a dashed line: joined, and why its direction is open stands beside it")
+    if graph.undecided:
+        told.append("dotted: the evidence cannot say whether the two are joined")
+    if any(BOTH in edge.figures_short for edge in graph.edges):
+        told.append("two numbers: how sure the edge is, and how sure its arrow")
+    return "; ".join(told)
 
 
 def named(edge: Edge) -> str:
@@ -47,12 +55,18 @@ def named(edge: Edge) -> str:
     told = edge.origin in ("pairs", "differences", "copy")  # by more than the search
     said = "a copy" if edge.origin == "copy" else f"from {edge.origin}"
     origin = f' <span class="soft">{said}</span>' if told else ""
-    return f"{safe(edge.source)} {mark(edge.mark)} {safe(edge.target)}{origin}"
+    asked = edge.why if edge.shown != DASHED else ""
+    why = f' <span class="soft">({safe(asked)})</span>' if asked else ""
+    return f"{safe(edge.source)} {mark(edge.shown)} {safe(edge.target)}{origin}{why}"
 
 
 def _line(edge: Edge) -> tuple[str, str, str]:
-    lean = "" if edge.lean is None else f' <span class="soft">{safe(edge.lean)}</span>'
-    return named(edge), bar(edge.confidence), bar(edge.arrow_confidence) + lean
+    return named(edge), bar(edge.confidence), bar(arrow_of(edge))
+
+
+def arrow_of(edge: Edge) -> float | None:
+    """How sure the arrow is, where people see one."""
+    return None if edge.shown in OPEN_MARKS else edge.arrow_confidence
 
 
 def comparison_html(found: Comparison) -> str:

@@ -19,6 +19,9 @@ NOTEBOOK = (
 )
 
 
+BOTH = " / "  # between the confidence of an edge and that of its arrow
+
+
 def safe(value: object) -> str:
     """Text for HTML, without characters that it does not allow."""
     return escape("".join(c if c.isprintable() else "\ufffd" for c in str(value)))

@@ -15,6 +15,7 @@ from privet.arrays import Floats
 from privet.errors import MethodError
 from privet.evidence.site_column import with_site
 from privet.evidence.tables import TableEvidence
+from privet.graph.classes import CLASSES, kind_of
 from privet.graph.edge import Edge
 from privet.graph.graph import Graph
 from privet.independence.tables import TableJudge
@@ -34,7 +35,7 @@ def check(kinds: set[str], graph: str) -> None:
             f"⟦use_differences⟧ needs tables of each site, but these hold {' and '.join(kinds)}, "
             "from which no difference of means is left; leave it away"
         )
-    if graph != "cpdag":
+    if graph not in CLASSES:
         raise MethodError(
             f"⟦use_differences⟧ gives lines of a CPDAG a direction, and this search finds a "
             f"{graph.upper()}; leave it away, or use interaction-pc or interaction-ges"
@@ -47,10 +48,12 @@ def oriented(
     """The graph with the arrows that differences tell and those that follow, and what is said."""
     sites = [TableEvidence.from_releases(schema, schema.names, each) for each in by_site(releases)]
     judge = _Judge(TableJudge(with_site(sites), alpha=1.0), len(schema.names))
-    before = graph.matrix()
+    before, open_ = graph.matrix(), graph.as_shown().matrix()
     allowed = Constraints.of(schema.names, schema.knowledge).allowed
-    after, held = drawn(before, claims(before, judge.differ), allowed)
+    after, held = drawn(before, claims(open_, judge.differ), allowed)
+    agreed = {(claim.cause, claim.effect) for claim in held}
     fresh = {(int(i), int(j)) for i, j in np.argwhere(before & before.T & after & ~after.T)}
+    fresh |= {pair for pair in agreed if open_[pair] and open_[pair[::-1]]}
     names = graph.nodes
     edges = {frozenset((e.source, e.target)): e for e in graph.edges}
     for i, j in fresh:
@@ -58,7 +61,8 @@ def oriented(
         edges[frozenset((names[i], names[j]))] = Edge(
             names[i], names[j], "-->", confidence=old.confidence, origin=ORIGIN
         )
-    return replace(graph, edges=tuple(edges.values())), _notes(names, held, fresh)
+    told = replace(graph, kind=kind_of(after), edges=tuple(edges.values()))
+    return told, _notes(names, held, fresh)
 
 
 class _Judge:

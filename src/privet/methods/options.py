@@ -75,8 +75,8 @@ class Settings:
     )
     min_arrow: float = number(
         0.5,
-        "least confidence of an arrow; one with less is a line that leans (0.5)",
-        "lie between 0 and 1; 0 shows every arrow",
+        "an arrow is tentative unless its confidence is above this (0.5)",
+        "lie between 0 and 1; at 0 no arrow is tentative",
         between=(0, 1),
         closed=True,
         metavar="P",

@@ -14,6 +14,7 @@ import numpy as np
 
 from privet.arrays import Bools
 from privet.errors import MethodError
+from privet.graph.classes import kind_of
 from privet.graph.confidence import claimed, with_confidence
 from privet.graph.copies import hang
 from privet.graph.edge import Edge
@@ -158,10 +159,11 @@ def _repeated(
 
 
 def closed(arrows: Bools, schema: Schema) -> Graph:
-    """The CPDAG with the arrows that knowledge adds; refused if it breaks knowledge."""
+    """The CPDAG, or the MPDAG with the arrows that knowledge adds; refused if it breaks
+    knowledge."""
     if schema.knowledge != NOTHING:
         arrows = apply_knowledge(arrows, schema.names, schema.knowledge)
-    return Graph.from_matrix(schema.names, arrows, "cpdag")
+    return Graph.from_matrix(schema.names, arrows, kind_of(arrows))
 
 
 def marked(graph: Graph, knowledge: Knowledge) -> Graph:

@@ -16,10 +16,11 @@ from fractions import Fraction
 import numpy as np
 
 from privet.arrays import Bools, OnStep
+from privet.graph.classes import CLASSES, kind_of
 from privet.graph.copies import ORIGIN as COPY
 from privet.graph.edge import Edge
 from privet.graph.graph import Graph
-from privet.graph.meek import extension, is_acyclic, meek, vstructures
+from privet.graph.meek import extension, meek, vstructures
 from privet.pairs.algorithms.judgement import REPLICAS
 from privet.pairs.measure import measure_pairs, numeric
 from privet.pairs.options import Choices
@@ -33,12 +34,16 @@ SUREST = 1 - 0.5 / (REPLICAS + 1)  # replicas in full agreement are no certainty
 
 
 def undirected(graph: Graph, schema: Schema) -> list[Pair]:
-    """The edges without a direction between two numeric columns that are no copies."""
+    """The edges without a direction, or with one that too little speaks for, between two numeric
+    columns that are no copies."""
     numbers = set(numeric(schema))
     return [
-        Pair(x=edge.source, y=edge.target)
+        Pair(x=x, y=y)
         for edge in graph.edges
-        if edge.mark == "---" and edge.origin != COPY and {edge.source, edge.target} <= numbers
+        if (edge.mark == "---" or edge.tentative == "support")
+        and edge.origin != COPY
+        and {edge.source, edge.target} <= numbers
+        for x, y in [sorted((edge.source, edge.target), key=graph.nodes.index)]
     ]
 
 
@@ -88,7 +93,10 @@ class _Drawing:
         """Draws an arrow unless that is impossible; whether it is there now."""
         at = self._plain.nodes.index
         i, j = at(pair.cause or ""), at(pair.effect or "")
-        if not self._now[j, i]:  # it has followed from others
+        if not self._now[j, i]:  # it has followed from others, or was tentative
+            if (i, j) not in self._sure:
+                self._sure[i, j] = min(1 - (pair.wrong or 0.0), SUREST)
+                self.asked.append((i, j))
             return True
         if not self._now[i, j]:
             return False
@@ -104,12 +112,8 @@ class _Drawing:
         return True
 
     def _sound(self, closed: Bools) -> bool:
-        """No circle, no new collider, and still the graph of a DAG, if it was."""
-        return (
-            is_acyclic(closed)
-            and vstructures(closed) == vstructures(self._now)
-            and (extension(closed) is not None or extension(self._now) is None)
-        )
+        """No circle, no new collider, and still the graph of a DAG."""
+        return vstructures(closed) == vstructures(self._now) and extension(closed) is not None
 
     def arrows(self, *, asked: bool) -> list[str]:
         """The new arrows that pairs told, or those that followed from these."""
@@ -130,7 +134,8 @@ class _Drawing:
                 arrow_confidence=sure,
                 origin=ORIGIN,
             )
-        return replace(self._plain, edges=tuple(edges.values()))
+        kind = kind_of(self._now) if self._plain.kind in CLASSES else self._plain.kind
+        return replace(self._plain, kind=kind, edges=tuple(edges.values()))
 
 
 def _notes(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from privet.graph.absence import Absence
 from privet.graph.agreement import Agreement, agreement
-from privet.graph.edge import Edge
+from privet.graph.edge import DASHED, OPEN_MARKS, TENTATIVE, Edge
 from privet.graph.exports import Exports
 from privet.graph.graph import Graph
 from privet.results import saved
@@ -20,6 +20,8 @@ from privet.results.explanation import Explanation, explain
 from privet.results.folder import DIAGNOSTICS, OTHERS, SITES, Stage
 from privet.results.saved import Saved
 from privet.results.sites import Sites
+
+FEW = 8  # undecided pairs that are printed
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -137,5 +139,24 @@ class Discovery(Exports):
         return discovery_html(self)
 
     def __str__(self) -> str:
-        lines = [f"{edge}{edge.doubt()}" for edge in self.graph.edges]
-        return "\n".join([*(lines or ["no edges"]), "", str(self.certificate)])
+        lines = [f"{edge}{edge.doubt()}" for edge in self.graph.edges] or ["no edges"]
+        open_ = self._open()
+        look = [f"- {one.text}" for one in self.diagnostics]
+        first = ["", "Look at these columns first:", *look] if look else []
+        return "\n".join([*lines, *open_, *first, "", str(self.certificate)])
+
+    def _open(self) -> list[str]:
+        """Why edges are shown as they are, and how many pairs are undecided."""
+        size = len(self.graph.nodes)
+        said = [f"{edge}: {edge.why}" for edge in self.graph.edges if edge.shown in OPEN_MARKS]
+        told = [line for line in said if not line.endswith(": ")]
+        if any(edge.shown == DASHED for edge in self.graph.edges):
+            told.append(f"{DASHED} is a tentative arrow: {TENTATIVE['support'].says}")
+        if pairs := self.graph.undecided:
+            few = ", ".join(f"{a} ? {b}" for a, b in pairs[:FEW])
+            more = f" and {len(pairs) - FEW} more" if len(pairs) > FEW else ""
+            told.append(
+                f"{len(pairs)} of {size * (size - 1) // 2} pairs are undecided, joined or not: "
+                f"{few}{more}"
+            )
+        return told

@@ -22,9 +22,10 @@ from privet.errors import EvidenceError, SchemaError
 from privet.evidence.moments import MomentEvidence
 from privet.evidence.tables import TableEvidence
 from privet.graph.copies import ORIGIN as COPY
-from privet.graph.edge import Edge
+from privet.graph.edge import DASHED, Edge
 from privet.graph.graph import Graph
 from privet.graph.knowledge import Knowledge
+from privet.graph.notebook import arrow_of
 from privet.independence.effects import of_tables
 from privet.independence.fisher_z import MomentJudge, fisher_z
 from privet.independence.joint import JointMomentJudge, JointTableJudge
@@ -264,17 +265,17 @@ def _text(
         )
     parts += _verdict(edge, tests, bar)
     if edge is not None and edge.confidence is not None:
-        arrow = edge.arrow_confidence
-        direction = "" if arrow is None else f", and its direction in {_percent(arrow)}"
-        parts.append(
-            f"In redrawn evidence the edge is found again in {_percent(edge.confidence)} of "
-            f"cases{direction}."
-        )
+        parts.append(_confident(edge))
     return " ".join(parts)
 
 
-def _percent(confidence: float) -> str:
-    return f"{float(share(confidence)):.0%}"
+def _confident(edge: Edge) -> str:
+    """Scores: shares of redrawn evidence, and of an edge that all of it has, its odds too."""
+    arrow = arrow_of(edge)
+    direction = "" if arrow is None else f", that of its arrow {share(arrow)}"
+    why = f" The arrow is tentative: {edge.why}." if edge.shown == DASHED else ""
+    why = f" Its direction is open: {edge.why}." if edge.why and not why else why
+    return f"The confidence of the edge is {share(edge.confidence or 0.0)}{direction}.{why}"
 
 
 def _sized(test: Answer) -> str:

@@ -46,9 +46,16 @@ def at_most(sites: int) -> str:
 
 
 def unconfirmed(schema: Schema) -> list[str]:
+    """One line for all of them."""
+    facts = [_fact(fact) for fact in schema.unconfirmed]
+    if len(facts) < 2:
+        return [
+            f"{fact} is public knowledge: it was read from the data and nobody has confirmed it"
+            for fact in facts
+        ]
     return [
-        f"{_fact(fact)} is public knowledge: it was read from the data and nobody has confirmed it"
-        for fact in schema.unconfirmed
+        f"{len(facts)} facts are public knowledge: they were read from the data and nobody has "
+        f"confirmed them ({', '.join(facts)})"
     ]
 
 

@@ -31,12 +31,14 @@ class Site:
 
 @dataclass(frozen=True, kw_only=True)
 class Rest:
-    """An edge, and the sites each of which it needs: without it, it is not found."""
+    """An edge, and the sites each of which it needs: without it, it is not found. ``shown`` is its
+    mark as people see it."""
 
     a: str
     mark: str
     b: str
     needs: tuple[str, ...]
+    shown: str
 
     def said(self) -> str:
         if not self.needs:
@@ -59,7 +61,7 @@ class Sites:
     def notes(self) -> tuple[str, ...]:
         """What a reader of the graph must know."""
         return (
-            *(f"{r.a} {r.mark} {r.b} {r.said()}." for r in self.edges if len(r.needs) == 1),
+            *(f"{r.a} {r.shown} {r.b} {r.said()}." for r in self.edges if len(r.needs) == 1),
             *(
                 f"{site.label} abstained on {site.abstained} triple(s) of columns that other sites "
                 f"have measured."
@@ -85,6 +87,7 @@ def sites_of(saved: Saved, graph: Graph, without: Mapping[str, Graph]) -> Sites:
         Rest(
             a=e.source,
             mark=e.mark,
+            shown=e.shown,
             b=e.target,
             needs=tuple(x for x, found in joined.items() if {e.source, e.target} not in found),
         )

@@ -17,7 +17,8 @@ from math import inf
 import numpy as np
 
 from privet.arrays import Bools, Floats, Indices
-from privet.graph.bits import bitsets, flags_of, members
+from privet.graph.bits import bitsets
+from privet.graph.classes import class_of
 from privet.search.compiled import drawn
 
 GRAIN = 1 << 30  # parts of one that weights are rounded to: whole numbers tie where they should
@@ -223,39 +224,3 @@ class Orientation:
         if gain > 0:
             insort(self.ranking, at - gain * edges)
         self.gains[at] = gain
-
-
-def class_of(parents: list[int]) -> Bools:
-    """The CPDAG of the DAG in which each node has these parents, as bits.
-
-    In an order in which causes come first, one look at each node tells which arrows into it every
-    DAG of the class has [Chickering 1995]: with x the last of its parents, all, if one into x has
-    no counterpart into y or y has a parent that x has not; else those that x has.
-    """
-    same = [0] * len(parents)
-    place: dict[int, int] = {}
-    for y in _causes_first(parents):
-        x = max(members(parents[y]), key=place.__getitem__, default=None)
-        place[y] = len(place)
-        if x is None:
-            continue
-        new = same[x] & ~parents[y] or parents[y] & ~parents[x] & ~(1 << x)
-        same[y] = parents[y] if new else same[x]
-    dag, compelled = (flags_of(bits, len(bits)).T for bits in (parents, same))
-    return np.asarray(dag | (dag & ~compelled).T)
-
-
-def _causes_first(parents: list[int]) -> list[int]:
-    placed, order = 0, []
-    for node in range(len(parents)):
-        todo = [node]
-        while todo:
-            missing = parents[todo[-1]] & ~placed
-            if missing:
-                todo.append(missing.bit_length() - 1)
-                continue
-            ready = todo.pop()
-            if not placed >> ready & 1:
-                placed |= 1 << ready
-                order.append(ready)
-    return order

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from privet.errors import GraphError
-from privet.graph.edge import ALLOWED, KINDS, Edge, Kind, Mark
+from privet.graph.classes import CLASSES, kind_of
+from privet.graph.edge import ALLOWED, Edge, Kind, Mark
 from privet.graph.graph import Graph
 
 End = str
@@ -40,15 +42,35 @@ def assemble(kind: str | None, nodes: Sequence[str], edges: Iterable[Edge]) -> G
     edges = tuple(edges)
     if kind is None:
         marks = {edge.mark for edge in edges}
-        kind = next(known for known in KINDS if marks <= ALLOWED[known])
+        kind = next(known for known in ("dag", "pdag", "pag") if marks <= ALLOWED[known])
         kind = "cyclic" if kind == "dag" and runs_in_circles(edges) else kind
+        return narrowest("cpdag" if kind == "pdag" else kind, nodes, edges)
     return Graph(cast(Kind, kind), tuple(nodes), edges)
+
+
+def narrowest(kind: str | None, nodes: Sequence[str], edges: Iterable[Edge]) -> Graph:
+    """The graph of a file, which may say cpdag of what is none: the kind is then the narrowest of
+    mpdag and pdag that is true. Files of old versions have such graphs."""
+    if kind not in CLASSES:
+        return assemble(kind, nodes, edges)
+    plain = Graph("pdag", tuple(nodes), _without_circles(tuple(edges)))
+    found = kind_of(plain.matrix())
+    return replace(plain, kind="mpdag" if (kind, found) == ("mpdag", "cpdag") else found)
+
+
+def _without_circles(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
+    """The edges; where their arrows run in a circle, tentative ones are lines."""
+    if not runs_in_circles(edges):
+        return edges
+    return tuple(edge if edge.tentative is None else edge.undirected for edge in edges)
 
 
 def runs_in_circles(edges: Iterable[Edge]) -> bool:
     """Whether somewhere an arrow leads back to where one started."""
     above: dict[str, set[str]] = {}
     for edge in edges:
+        if edge.mark != "-->":
+            continue
         above.setdefault(edge.source, set())
         above.setdefault(edge.target, set()).add(edge.source)
     while first := {node for node, causes in above.items() if not causes & above.keys()}:
@@ -62,7 +84,7 @@ def confidences(edge: Edge) -> dict[str, Any]:
         "confidence": edge.confidence,
         "arrow_confidence": edge.arrow_confidence,
         "origin": edge.origin,
-        "lean": edge.lean,
+        "tentative": edge.tentative,
     }
     return {key: value for key, value in facts.items() if value is not None}
 
@@ -73,10 +95,21 @@ def read_confidences(found: Mapping[str, Any]) -> dict[str, Any]:
     for key in ("confidence", "arrow_confidence"):
         if found.get(key) is not None:
             facts[key] = _number(key, found[key])
-    for key in ("origin", "lean"):
+    for key in ("origin", "tentative"):
         if found.get(key) is not None:
             facts[key] = str(found[key])
     return facts
+
+
+def drawn(edge: Edge, lean: Any) -> Edge:
+    """The edge of a file; one of version 0.1 may be a line that leans to one of its ends, which is
+    a tentative arrow now."""
+    if lean is None or edge.mark != "---":
+        return edge
+    if lean not in (edge.source, edge.target):
+        raise GraphError(f"{edge} leans to {lean!r}, which is none of its ends; take that out")
+    there = edge if lean == edge.target else edge.reversed
+    return replace(there, mark="-->", tentative="support")
 
 
 def _number(key: str, value: Any) -> float:

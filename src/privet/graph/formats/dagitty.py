@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from privet.errors import GraphError
 from privet.graph.edge import Kind
-from privet.graph.formats.common import assemble, join
+from privet.graph.formats.common import join, narrowest
 from privet.graph.formats.dotlike import parse, quote
 from privet.graph.graph import Graph
 
-_HEADER: dict[Kind, str] = {"dag": "dag", "cpdag": "pdag", "pag": "pag", "cyclic": "digraph"}
-_KIND = {header: kind for kind, header in _HEADER.items()}
+_HEADER: dict[Kind, str] = {
+    "dag": "dag",
+    "cpdag": "pdag",
+    "mpdag": "pdag",
+    "pdag": "pdag",
+    "pag": "pag",
+    "cyclic": "digraph",
+}
+_KIND = {"dag": "dag", "pdag": "cpdag", "pag": "pag", "digraph": "cyclic"}
 _ARROW = {"-->": "->", "---": "--", "<->": "<->", "o->": "@->", "o-o": "@-@", "o--": "@--"}
 _LEFT = {"<": "arrow", "@": "circle", "-": "tail"}
 _RIGHT = {">": "arrow", "@": "circle", "-": "tail"}
 
 
 def to_dagitty(graph: Graph) -> str:
-    """`dag { a -> b }`, `pdag { a -- b }` for a CPDAG, `pag { a @-> b }`; names are quoted."""
+    """`dag { a -> b }`, `pdag { a -- b }` for a class, `pag { a @-> b }`; names are quoted."""
     lines = [f"  {quote(node)}" for node in graph.nodes]
     lines += [f"  {quote(e.source)} {_ARROW[e.mark]} {quote(e.target)}" for e in graph.edges]
     return "\n".join([f"{_HEADER[graph.kind]} {{", *lines, "}", ""])
@@ -30,4 +37,4 @@ def from_dagitty(text: str) -> Graph:
     edges = [
         join(a, _LEFT[arrow[0]], b, _RIGHT[arrow[-1]]) for a, arrow, b, _attributes in found.edges
     ]
-    return assemble(_KIND[found.header], tuple(found.nodes), edges)
+    return narrowest(_KIND[found.header], tuple(found.nodes), edges)

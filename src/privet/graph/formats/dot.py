@@ -1,10 +1,22 @@
-"""DOT, the language of Graphviz; carries kind and confidences in attributes Graphviz ignores."""
+"""DOT, the language of Graphviz; carries kind and confidences in attributes Graphviz ignores.
+
+A tentative arrow is dashed, or has no head where people see a line: ``tentative`` and the order of
+its ends say what it is.
+"""
 
 from __future__ import annotations
 
 from privet.errors import GraphError
-from privet.graph.edge import Edge
-from privet.graph.formats.common import End, assemble, confidences, ends, join, read_confidences
+from privet.graph.edge import DASHED, Edge
+from privet.graph.formats.common import (
+    End,
+    confidences,
+    drawn,
+    ends,
+    join,
+    narrowest,
+    read_confidences,
+)
 from privet.graph.formats.dotlike import Attributes, parse, quote
 from privet.graph.graph import Graph
 
@@ -24,6 +36,8 @@ def _line(edge: Edge) -> str:
     if edge.mark != "-->":
         tail, head = (_SHAPE[end] for end in ends(edge))
         attributes = {"dir": "both", "arrowtail": tail, "arrowhead": head}
+    if edge.tentative is not None:
+        attributes |= {"style": "dashed"} | ({} if edge.shown == DASHED else {"dir": "none"})
     attributes |= {key: str(value) for key, value in confidences(edge).items()}
     told = ", ".join(f"{key}={quote(value)}" for key, value in attributes.items())
     return f"{quote(edge.source)} -> {quote(edge.target)}" + (f" [{told}]" if told else "")
@@ -34,7 +48,7 @@ def from_dot(text: str) -> Graph:
     arrowhead, and the kind, where it is not told, is the narrowest that allows the marks."""
     found = parse(text, ("digraph", "graph"))
     edges = [_edge(found.header, *edge) for edge in found.edges]
-    return assemble(found.attributes.get("kind"), tuple(found.nodes), edges)
+    return narrowest(found.attributes.get("kind"), tuple(found.nodes), edges)
 
 
 def _edge(header: str, a: str, arrow: str, b: str, attributes: Attributes) -> Edge:
@@ -44,13 +58,17 @@ def _edge(header: str, a: str, arrow: str, b: str, attributes: Attributes) -> Ed
             f"the edge {a} {arrow} {b} does not fit a {header}; write {a} {expected} {b} and "
             "say the rest with dir, arrowtail and arrowhead"
         )
-    direction = attributes.get("dir", "forward" if header == "digraph" else "none")
+    usual = "forward" if header == "digraph" else "none"
+    direction = attributes.get("dir", usual)
+    if attributes.get("tentative") is not None and direction == "none":  # for the eye only
+        direction = "both" if "arrowtail" in attributes else "forward"
     if direction not in ("forward", "back", "both", "none"):
         raise GraphError(f"{a} {arrow} {b} has dir={direction}; use forward, back, both or none")
     tail = _end(attributes.get("arrowtail", "normal")) if direction in ("back", "both") else "tail"
     at_b = direction in ("forward", "both")
     head = _end(attributes.get("arrowhead", "normal")) if at_b else "tail"
-    return join(a, tail, b, head, **read_confidences(attributes))
+    edge = join(a, tail, b, head, **read_confidences(attributes))
+    return drawn(edge, attributes.get("lean"))
 
 
 def _end(shape: str) -> End:

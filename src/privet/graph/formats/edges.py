@@ -14,14 +14,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from privet.errors import GraphError
-from privet.graph.edge import MARKS, Edge, Mark
+from privet.graph.edge import DASHED, MARKS, Edge, Mark
 from privet.graph.formats.common import assemble
 from privet.graph.graph import Graph
 
 HEADERS = ({"from", "to"}, {"source", "target"}, {"cause", "effect"}, {"parent", "child"})
 TURNED = {"<--": "-->", "<-o": "o->", "--o": "o--"}
 SHORT = {"->": "-->", "<-": "<--", "--": "---"}
-_MARKED = re.compile(r"^(.+?)\s+([<o-][-]+[>o-]?)\s+(.+)$")
+_MARKED = re.compile(r"^(.+?)\s+([<o-][-]+[>o-]?|-\?>|<\?-)\s+(.+)$")
 
 
 def to_edge_list(graph: Graph) -> str:
@@ -100,6 +100,9 @@ def _edge(told: Any) -> Edge | str:
             return str(node)
         case [a, b]:
             return Edge(a, b, "-->")
+        case [a, ("-?>" | "<?-") as mark, b]:  # as a graph is printed
+            ends = (a, b) if mark == DASHED else (b, a)
+            return Edge(*ends, "-->", tentative="support")
         case [a, mark, b]:
             mark = SHORT.get(mark, mark)
             if mark in TURNED:

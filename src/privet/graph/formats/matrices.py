@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from privet.errors import GraphError
 from privet.graph.edge import KINDS, Edge, Kind
-from privet.graph.formats.common import End, assemble, ends, join
+from privet.graph.formats.common import End, ends, join, narrowest
 from privet.graph.graph import Graph, edges_of
 
 _CAUSAL_LEARN: dict[End, int] = {"tail": -1, "arrow": 1, "circle": 2}
@@ -34,11 +34,11 @@ def from_causal_learn(matrix: Any, names: Sequence[str], kind: Kind | None = Non
     """from_causal_learn(found.G.graph, found.G.get_node_names()); without a kind, the narrowest
     that allows the marks, so say kind="cpdag" for a search whose edges all turned out directed."""
     M = _square(matrix, names)
-    return assemble(kind, names, _edges_of_ends(M.T, names, _CAUSAL_LEARN))
+    return narrowest(kind, names, _edges_of_ends(M.T, names, _CAUSAL_LEARN))
 
 
 def to_pcalg(graph: Graph) -> NDArray[np.int_]:
-    """pcalg's amat.cpdag (DAG, CPDAG) or amat.pag (PAG), in the order of graph.nodes.
+    """pcalg's amat.cpdag (of all kinds but a PAG) or amat.pag (PAG), in the order of graph.nodes.
 
     amat.cpdag, a --> b: M[0, 1] = 0, M[1, 0] = 1; both 1 is a --- b.
     amat.pag, a --> b: M[0, 1] = 2, M[1, 0] = 3; M[i, j] is the end at j: 1 circle, 2 arrow, 3 tail.
@@ -49,10 +49,11 @@ def to_pcalg(graph: Graph) -> NDArray[np.int_]:
 
 
 def from_pcalg(amat: Any, names: Sequence[str], kind: Kind = "cpdag") -> Graph:
-    """The graph of ``to_pcalg``. The kind must be said: the same numbers mean different things."""
+    """The graph of ``to_pcalg``. The kind must be said: the same numbers mean different things.
+    What is called a cpdag and is none, as with knowledge, becomes an mpdag or a pdag."""
     M = _square(amat, names)
     if kind == "pag":
-        return assemble(kind, names, _edges_of_ends(M, names, _PCALG_PAG))
+        return narrowest(kind, names, _edges_of_ends(M, names, _PCALG_PAG))
     return _of_zeros_and_ones(M.T, names, kind)
 
 
@@ -93,7 +94,7 @@ def from_csv(text: str) -> Graph:
         )
     M = _square([row[1:] for row in rows[1:]], names)
     if corner == "pag":
-        return assemble("pag", names, _edges_of_ends(M, names, _PCALG_PAG))
+        return narrowest("pag", names, _edges_of_ends(M, names, _PCALG_PAG))
     return _of_zeros_and_ones(M, names, corner if corner in KINDS else None)
 
 
@@ -129,7 +130,7 @@ def _of_zeros_and_ones(M: NDArray[np.int_], names: Sequence[str], kind: str | No
             f"the matrix has {M[i, j]} between {names[i]!r} and {names[j]!r}, but only 0 and 1 "
             'are allowed here; for circles, say that the kind is "pag"'
         )
-    return assemble(kind, names, edges_of(names, M == 1))
+    return narrowest(kind, names, edges_of(names, M == 1))
 
 
 def _square(matrix: Any, names: Sequence[str]) -> NDArray[np.int_]:

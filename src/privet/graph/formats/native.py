@@ -2,7 +2,8 @@
 
 {"kind": "dag", "nodes": ["a", "b"], "edges": [{"from": "a", "to": "b", "mark": "-->"}]}
 
-Pairs of which the evidence cannot say whether they are joined stand in "undecided".
+Pairs of which the evidence cannot say whether they are joined stand in "undecided". An arrow that
+is "tentative" is one; why people see it otherwise is said there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from privet.errors import GraphError
 from privet.graph.edge import Edge
-from privet.graph.formats.common import assemble, confidences
+from privet.graph.formats.common import confidences, drawn, narrowest
 from privet.graph.graph import Graph
 
 
@@ -24,7 +25,7 @@ def to_json(graph: Graph) -> str:
     ]
     lines = ",".join(f"\n    {_text(edge)}" for edge in edges)
     pairs = ",".join(f"\n    {_text(pair)}" for pair in graph.undecided)
-    undecided = f',\n  "undecided": [{pairs}\n  ]' if pairs else ""
+    undecided = f',\n  "undecided": [{pairs}{chr(10) + "  " if pairs else ""}]'
     return (
         f'{{\n  "kind": {_text(graph.kind)},\n  "nodes": {_text(graph.nodes)},\n'
         f'  "edges": [{lines}{chr(10) + "  " if lines else ""}]{undecided}\n}}\n'
@@ -44,7 +45,7 @@ def from_json(text: str) -> Graph:
     if not isinstance(found, dict):
         raise GraphError(f"a graph file holds one JSON object, not a {type(found).__name__}")
     nodes, edges = _member(found, "nodes", list), _member(found, "edges", list)
-    graph = assemble(_member(found, "kind", str), nodes, [_edge(edge) for edge in edges])
+    graph = narrowest(_member(found, "kind", str), nodes, [_edge(edge) for edge in edges])
     undecided = _member(found, "undecided", list) if "undecided" in found else []
     return replace(graph, undecided=tuple(_pair(pair) for pair in undecided))
 
@@ -58,14 +59,15 @@ def _pair(found: Any) -> tuple[str, str]:
 def _edge(found: Any) -> Edge:
     if not isinstance(found, dict):
         raise GraphError(f"edge {found!r} is not an object with from, to and mark; write one")
-    return Edge(
+    edge = Edge(
         _member(found, "from", str),
         _member(found, "to", str),
         _member(found, "mark", str),
         found.get("confidence"),
         found.get("arrow_confidence"),
-        *(_member(found, key, str) if key in found else None for key in ("origin", "lean")),
+        *(_member(found, key, str) if key in found else None for key in ("origin", "tentative")),
     )
+    return drawn(edge, found.get("lean"))
 
 
 def _member(found: dict[str, Any], key: str, kind: type) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from privet.errors import GraphError
 from privet.graph.edge import SYMMETRIC, Edge
-from privet.graph.formats.common import assemble, confidences, read_confidences
+from privet.graph.formats.common import confidences, drawn, narrowest, read_confidences
 from privet.graph.graph import Graph
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ def from_networkx(G: Any) -> Graph:
     for a, b, attributes in G.edges(data=True):
         both = not G.is_directed() or ("mark" not in attributes and G.has_edge(b, a))
         mark = attributes.get("mark", "---" if both else "-->")
-        edge = Edge(a, b, mark, **read_confidences(attributes))
-        seen = edges.get((b, a))
-        if not (seen and seen.mark == mark and mark in SYMMETRIC):
+        edge = drawn(Edge(a, b, mark, **read_confidences(attributes)), attributes.get("lean"))
+        seen = edges.get((b, a)) or edges.get((edge.source, edge.target))
+        if not (seen and seen.mark == edge.mark and mark in SYMMETRIC):
             edges[a, b] = edge
-    return assemble(G.graph.get("kind"), tuple(G.nodes), edges.values())
+    return narrowest(G.graph.get("kind"), tuple(G.nodes), edges.values())
 
 
 def to_graphml(graph: Graph) -> str:

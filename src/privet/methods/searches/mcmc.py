@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from privet.graph.confidence import OPEN_MARKS
+from privet.graph.edge import OPEN_MARKS
 from privet.graph.graph import Graph
 from privet.methods.basis import Basis
 from privet.methods.options import Settings

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from privet.graph.edge import Edge
 from privet.graph.graph import Graph
-from privet.graph.metrics import Comparison
+from privet.graph.metrics import Comparison, as_classes
 from privet.graph.notebook import comparison_table, named
 from privet.markup.pieces import bar, cell, mark, safe, section, table
 from privet.results.report.edges import picture
@@ -23,8 +23,7 @@ SAID = {
 
 def report(truth: Graph, found: Graph, result: Comparison) -> str:
     """Both graphs as they were compared: as classes, if they have one."""
-    if truth.kind != "pag" and "cyclic" not in (truth.kind, found.kind):
-        truth, found = truth.cpdag(), found.cpdag()
+    truth, found = as_classes(truth, found)
     missing = tuple(
         (edge.source, edge.target) for edge in truth.edges if not found.adjacent(*_pair(edge))
     )
@@ -69,7 +68,7 @@ def _edges(truth: Graph, found: Graph, kinds: Sequence[str]) -> str:
         told = "The truth does not join them." if true is None else f"The truth has {true}."
         shown = f"<details><summary>{named(edge)}</summary><p>{safe(told)}</p></details>"
         truly = (
-            "-" if true is None else f"{safe(true.source)} {mark(true.mark)} {safe(true.target)}"
+            "-" if true is None else f"{safe(true.source)} {mark(true.shown)} {safe(true.target)}"
         )
         lines.append((shown, SAID[kind], truly, cell(edge.confidence, bar(edge.confidence))))
     facts = [f' data-edge="{i}"' for i in range(len(lines))]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from privet.errors import EvidenceError
 from privet.graph.edge import Edge
 from privet.graph.graph import Graph
-from privet.graph.notebook import READING, marks_read, named
+from privet.graph.notebook import READING, arrow_of, marks_read, named
 from privet.markup.pieces import bar, cell, number, safe, share, table
 from privet.results.explanation import Answer, Explanation, explanations
 
@@ -29,9 +29,9 @@ def explained(found: Discovery) -> tuple[Explanation, ...]:
 def picture(graph: Graph, drawn: str, undecided: int = 0, doubts: str = "undecided") -> str:
     """The graph, and what makes it move; the page's script unfolds that."""
     at = {name: i for i, name in enumerate(graph.nodes)}
-    ends = [[at[e.source], at[e.target], e.confidence] for e in graph.edges]
+    ends = [[at[e.source], at[e.target], e.confidence, arrow_of(e)] for e in graph.edges]
     facts = f'data-columns="{_data(graph.nodes)}" data-edges="{_data(ends)}"'
-    known = any(edge.confidence is not None for edge in graph.edges)
+    known = [e.confidence for e in graph.edges], [arrow_of(e) for e in graph.edges]
     return (
         f'<section class="graph" {facts}><h2>The graph</h2>\n'
         f'<div class="controls" hidden>{_controls(graph, known, undecided, doubts)}</div>'
@@ -41,23 +41,34 @@ def picture(graph: Graph, drawn: str, undecided: int = 0, doubts: str = "undecid
     )
 
 
-def _controls(graph: Graph, known: bool, undecided: int, doubts: str) -> str:
+def _controls(
+    graph: Graph, known: Sequence[Sequence[float | None]], undecided: int, doubts: str
+) -> str:
     names = "".join(f'<option value="{safe(name)}">' for name in graph.nodes)
     find = (
         '<label>Find a column <input type="search" list="columns" autocomplete="off"></label>'
         f'<datalist id="columns">{names}</datalist>'
     )
-    sure = (
-        '<label>Confidence at least <input type="range" min="0" max="1" step="0.01" value="0">'
-        f"<output>0.00: {len(graph.edges)} of {len(graph.edges)} edges</output></label>"
-    )
+    sliders = _slider("edge", "Confidence of edges", known[0])
+    sliders += _slider("arrow", "of arrows", known[1])
     open_ = f'<label><input type="checkbox"> {doubts} pairs ({undecided})</label>'
     zoom = (
         '<span><button type="button" data-zoom="in" aria-label="zoom in">+</button> '
         '<button type="button" data-zoom="out" aria-label="zoom out">&minus;</button> '
         '<button type="button" data-zoom="fit">whole</button></span>'
     )
-    return find + (sure if known else "") + (open_ if undecided else "") + zoom
+    return find + sliders + (open_ if undecided else "") + zoom
+
+
+def _slider(name: str, what: str, confidences: Sequence[float | None]) -> str:
+    """For those that are as sure; nothing where no confidence is known."""
+    count = sum(each is not None for each in confidences)
+    if not count:
+        return ""
+    return (
+        f'<label>{what} <input type="range" name="{name}" min="0" max="1" step="0.01" '
+        f'value="0"><output>0.00 or more: {count} of {count}</output></label>'
+    )
 
 
 def _reading(graph: Graph) -> str:
@@ -85,11 +96,11 @@ def edges(graph: Graph, told: Sequence[Explanation]) -> str:
         headings[1:1] = [f"effect ({safe(told[0].what)})", "left given what explains most"]
     lines = [tuple(_line(graph.edges[i], told[i] if told else None)) for i in order]
     return table(headings, lines, [f' data-edge="{i}"' for i in order]) + (
-        '<p class="soft">Confidence is the share of redrawn evidence in which the edge (or its '
-        "arrow) is found again; where all agree, the odds of the evidence itself. An arrow that "
-        "too few of them draw is a line, and the name is where it leans: the two columns are "
-        "joined, but which causes which is a guess. Intervals of effects hold in 95 of 100 cases, "
-        "noise included.</p>"
+        '<p class="soft">Confidence is a score from 0 to 1: the share of redrawn evidence that has '
+        "the edge (or its arrow) again or, where all of it agrees, what the odds of the evidence "
+        "say. For an arrow, evidence with a line counts half. An arrow that is not sure enough is "
+        "tentative, and dashed: the two columns are joined, but which causes which is a guess. "
+        "Intervals of effects hold in 95 of 100 cases, noise included.</p>"
     )
 
 
@@ -101,14 +112,14 @@ def _line(edge: Edge, told: Explanation | None) -> Iterator[str]:
         yield _effect(first)
         rest = [test for test in told.tests if test.given]
         yield _effect(min(rest, key=lambda test: test.log10_bayes, default=None))
-    lean = "" if edge.lean is None else f' <span class="soft">{safe(edge.lean)}</span>'
     yield cell(edge.confidence, bar(edge.confidence))
-    yield cell(edge.arrow_confidence, bar(edge.arrow_confidence) + lean)
+    yield cell(arrow_of(edge), bar(arrow_of(edge)))
 
 
 def _plainly(edge: Edge) -> str:
     sure = "" if edge.confidence is None else f" Confidence {share(edge.confidence)}."
-    return f"{edge.source} and {edge.target}: {READING[edge.mark]}.{sure}"
+    why = f" {edge.why[0].upper()}{edge.why[1:]}." if edge.why else ""
+    return f"{edge.source} and {edge.target}: {READING[edge.shown]}.{sure}{why}"
 
 
 def _effect(test: Answer | None) -> str:

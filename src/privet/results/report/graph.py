@@ -119,7 +119,7 @@ def _sites(found: Discovery) -> str:
     if found.sites is None:
         return ""
     rest = (
-        (f'{safe(r.a)} <span class="mark">{safe(r.mark)}</span> {safe(r.b)}', safe(r.said()))
+        (f'{safe(r.a)} <span class="mark">{safe(r.shown)}</span> {safe(r.b)}', safe(r.said()))
         for r in found.sites.edges
     )
     parts = (

@@ -42,7 +42,7 @@
   const edges = all(".edge", svg);
   const rows = new Map(all("tr[data-edge]").map((row) => [Number(row.dataset.edge), row]));
   const names = JSON.parse(graph.dataset.columns);
-  const ends = JSON.parse(graph.dataset.edges); // [source, target, confidence or null]
+  const ends = JSON.parse(graph.dataset.edges); // [source, target, confidence or null, of its arrow]
   const labels = new Map(all(".label", svg).map((label) => [Number(label.dataset.at), label]));
   controls.hidden = false;
 
@@ -152,20 +152,30 @@
     rows.get(at)?.querySelector("summary").addEventListener("click", () => choose(at));
   });
 
-  // The slider hides edges that are less sure.
-  const slider = controls.querySelector("[type=range]");
-  slider?.addEventListener("input", () => {
-    let left = 0;
-    ends.forEach(([, , confidence], at) => {
-      const hidden = confidence !== null && confidence < Number(slider.value);
-      left += hidden ? 0 : 1;
+  // One slider hides edges that are less sure, the other the heads of arrows that are.
+  const [slider, heads] = ["edge", "arrow"].map((name) => controls.querySelector(`[name=${name}]`));
+  const less = (value, range) => range && value !== null && value < Number(range.value);
+  const unknown = ends.filter((end) => end[2] === null).length;
+  const filter = () => {
+    let [left, pointed] = [0, 0];
+    ends.forEach(([, , confidence, arrow], at) => {
+      const hidden = less(confidence, slider);
+      const blunt = less(arrow, heads);
+      left += hidden || confidence === null ? 0 : 1;
+      pointed += hidden || blunt || arrow === null ? 0 : 1;
       for (const part of [edges[at], labels.get(at)]) {
         if (part) part.style.display = hidden ? "none" : "";
       }
-      if (rows.has(at)) rows.get(at).hidden = hidden;
+      edges[at].classList.toggle("blunt", Boolean(blunt));
+      if (rows.has(at)) rows.get(at).hidden = Boolean(hidden);
     });
-    controls.querySelector("output").value = `${Number(slider.value).toFixed(2)}: ${left} of ${ends.length} edges`;
-  });
+    const said = (range, text) => {
+      if (range) range.parentNode.querySelector("output").value = `${Number(range.value).toFixed(2)} or more: ${text}`;
+    };
+    said(slider, `${left} of ${ends.length - unknown}`);
+    said(heads, `${pointed} of ${ends.filter((end) => end[3] !== null).length}`);
+  };
+  for (const range of [slider, heads]) range?.addEventListener("input", filter);
 
   // Undecided pairs.
   const doubts = svg.querySelector(".doubts");
