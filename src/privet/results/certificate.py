@@ -1,7 +1,8 @@
 """What is promised, to whom, at what price and under which assumptions.
 
 A certificate says nothing about the data beyond what was paid for: no path, no number of rows,
-no time, no hash. Its figures are those of the ledger, where the run stands under the same id.
+no hash, and no time but the day on which a run began whose evidence is handed out again. Its
+figures are those of the ledger, where the run stands under the same id.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from privet.schema.model import Schema
 if TYPE_CHECKING:
     from privet.privacy.queries.base import Release
     from privet.trust.statement import Charge, Statement
+
+
+AGAIN = "To measure again, and to pay: the same call with reuse=False (--no-reuse)."
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,6 +65,21 @@ class Certificate(Mapping[str, Any]):
         """What makes the promise weak."""
         return tuple(self.facts.get("warnings", ()))
 
+    @property
+    def not_measured(self) -> str | None:
+        """What whoever sees the numbers must know, if an identical run had asked for them."""
+        if (run := self.facts.get("identical_run")) is None:
+            return None
+        day, label = self.facts.get("measured_on"), self.facts.get("as_of")
+        return (
+            f"REUSED, NOT MEASURED. These are the numbers of run {run}"
+            + (f" of {day}" if day else "")
+            + f" about {self['schema']!r}"
+            + (f" as of {label}" if label else "")
+            + ". No row was read and nothing was spent now. If the table has changed since, this "
+            "does not show it."
+        )
+
     def to_json(self) -> str:
         """The text of certificate.json.
 
@@ -97,12 +116,8 @@ class Certificate(Mapping[str, Any]):
                 f"Noisy tests of stability, which mislead with a small probability, have used "
                 f"{tested:g} of that delta, whether they passed or not."
             )
-        if run := self.facts.get("identical_run"):
-            lines.append(
-                f"Reused: run {run} has asked just this of data set {self['schema']!r} and paid "
-                "for it. Nothing was spent now and no data were read, so that a table that has "
-                "changed since does not show. To ask anew, and to pay: reuse=False (--no-reuse)."
-            )
+        if not_measured := self.not_measured:
+            lines.append(f"{not_measured} {AGAIN}")
         elif self.facts.get("reused"):
             lines.append("This search reuses evidence that was paid for earlier: it cost nothing.")
         elif kept["durable"]:
@@ -217,6 +232,7 @@ def of_run(
             "trust": "central",
             "site": site,
             "schema": schema.name,
+            **({} if schema.as_of is None else {"as_of": schema.as_of}),
             "spent": _spent(run),
             "method": run.method,
             "queries": _queries(run, releases),

@@ -129,7 +129,8 @@ class Discovery(Exports):
 
     def __repr__(self) -> str:
         head = f"Discovery of {self.certificate['schema']!r} by {self.method}: {self.graph.told()}"
-        return "\n".join((head, *self.graph.first_edges(), self.certificate.told()))
+        first = filter(None, (self.certificate.not_measured, head))
+        return "\n".join((*first, *self.graph.first_edges(), self.certificate.told()))
 
     def _repr_html_(self) -> str:
         from privet.results.report.notebook import discovery_html
@@ -137,5 +138,6 @@ class Discovery(Exports):
         return discovery_html(self)
 
     def __str__(self) -> str:
+        first = filter(None, [self.certificate.not_measured])
         lines = [f"{edge}{edge.doubt()}" for edge in self.graph.edges]
-        return "\n".join([*(lines or ["no edges"]), "", str(self.certificate)])
+        return "\n".join([*first, *(lines or ["no edges"]), "", str(self.certificate)])
