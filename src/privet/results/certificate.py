@@ -180,8 +180,8 @@ class Certificate(Mapping[str, Any]):
         ]
         return (
             self["promise"] + self._at_one_site(),
-            f"If every other site and the coordinator colluded, epsilon "
-            f"{self['alone_epsilon']:.6g} would be left of it.",
+            f"If every other site and the coordinator colluded, the guarantee to a person at the "
+            f"last site would weaken to epsilon {self['alone_epsilon']:.6g}.",
             *lines,
             f"The code of the study, which the sites have compared: {self['code']}.",
             "Any further search of these sums costs nothing.",
