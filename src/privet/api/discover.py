@@ -303,6 +303,8 @@ def search(
         check_evidence(each, saved, measured)
         each.check(saved.schema, settings)
     facts = {"reused": reused is not None, **(reused or {}), **_words(saved)}
+    if len(chosen) > 1:
+        facts["methods"] = [each.name for each in chosen]
     first, *others = (_search_one(saved, settings, each, measured, facts) for each in chosen)
     return replace(first, others=tuple(others)) if others else first
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from privet.errors import EvidenceError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from privet.trust.statement import Charge, Statement
 
 
+TRUSTS = ("central", "local", "sites", "together")
 AGAIN = "To measure again, and to pay: the same call with reuse=False (--no-reuse)."
 
 
@@ -284,8 +286,14 @@ def of_evidence(facts: Mapping[str, Any]) -> Certificate:
     }
     if facts.get("private") is False:
         kinds = {key: (*kind, type(None)) for key, kind in kinds.items()} | {"reason": (str,)}
-    elif facts.get("trust") in ("local", "sites", "together"):
+    elif facts.get("trust") in TRUSTS[1:]:
         kinds |= {"spent": (type(None),), "ledger": (type(None),)}
+    elif facts.get("trust") != TRUSTS[0]:
+        raise EvidenceError(
+            f"the certificate in this evidence has the trust {str(facts.get('trust'))[:40]!r}, by "
+            f"which nobody promises; it is one of {', '.join(TRUSTS)}: take a fresh copy of the "
+            "evidence.json that the run wrote"
+        )
     for key, kind in kinds.items():
         if key not in facts or not isinstance(facts[key], kind):
             raise EvidenceError(
@@ -326,7 +334,8 @@ def of_search(
     measured: Certificate, method: str, options: Mapping[str, Any], **more: Any
 ) -> Certificate:
     """The certificate of the evidence, with the search that was made on it."""
-    return Certificate({**measured.facts, "method": method, "options": options, **more})
+    made = {"method": method, "options": options, "version": version("privet")}
+    return Certificate({**measured.facts, **made, **more})
 
 
 def _left(kept: Mapping[str, Any]) -> str:

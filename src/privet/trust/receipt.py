@@ -26,6 +26,11 @@ def uncovered(ledger: LedgerLike, certificate: Mapping[str, Any]) -> list[str]:
         found.append(
             f"the ledger has promised epsilon {run.epsilon:g}, delta {run.promised_delta:g}"
         )
+    if kept["people"] not in (None, account.people):
+        found.append("the ledger has another number for these people")
+    measured_on = certificate.get("measured_on")
+    if measured_on is not None and not run.when.startswith(measured_on):
+        found.append(f"the ledger has the run on {run.when[:10]}, not on {measured_on}")
     charged = [(entry.what, float(entry.cost)) for entry in run.entries]
     for query in certificate["queries"]:
         fits = [c for c in charged if c[0] == query["what"] and c[1] >= query["cost"] * (1 - SHORT)]
@@ -33,4 +38,5 @@ def uncovered(ledger: LedgerLike, certificate: Mapping[str, Any]) -> list[str]:
             charged.remove(fits[0])
         else:
             found.append(f"the ledger has no charge of {query['cost']:g} for {query['what']}")
+    found += [f"the certificate does not list the charge for {what}" for what, _ in charged]
     return found
