@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 import privet
+from privet.api.explain import explain
+from privet.api.rival import rival
 from privet.api.verify import new_key, sign, verify
 from privet.errors import EvidenceError, StudyError
 from privet.results import seal
@@ -258,11 +260,32 @@ def test_a_ledger_that_is_given_is_asked(trust: object, out: Path, made: Path) -
         assert verify(out).faults
 
 
+def test_an_unknown_trust_is_not_read_as_central(out: Path) -> None:
+    resealed(out, trust="x")
+    for use in (
+        lambda: explain(out, "a", "b"),
+        lambda: privet.discover(evidence=out / "evidence.json"),
+        lambda: privet.combine(out / "evidence.json", out / "evidence.json"),
+    ):
+        with pytest.raises(EvidenceError, match="trust 'x'"):
+            use()
+
+
 def test_results_without_a_ledger_are_not_held_against_one(made: Path, tmp_path: Path) -> None:
     privet.discover(TABLE, SCHEMA, private=False).save(tmp_path / "exact")
     assert verify(tmp_path / "exact").good
     (fault,) = verify(tmp_path / "exact", ledger=made / "ledger.sqlite").faults
     assert "not paid for from a single ledger" in fault
+
+
+def test_a_folder_without_evidence_is_not_said_to_be_what_that_gives(
+    run: Run, tmp_path: Path
+) -> None:
+    numbers = {"x": [0.1, 0.5, 0.9] * 50, "y": [0.2, 0.4, 0.7] * 50}
+    schema = Schema.of(numbers, name="numbers", bounds={"x": [0, 1], "y": [0, 1]})
+    rival(numbers, numbers, schema=schema, private=False).save(tmp_path / "peri")
+    assert verify(tmp_path / "peri").good and verify(tmp_path / "peri").unchecked
+    assert "Not checked: the folder has no evidence" in run("verify", str(tmp_path / "peri")).out
 
 
 def test_the_ledger_knows_people_days_and_charges(out: Path, made: Path) -> None:
@@ -286,7 +309,8 @@ def test_what_another_version_wrote_is_not_held_and_that_is_said(out: Path, run:
     assert found.good and any("graph.json" in each for each in found.unchecked)
     done = run("verify", str(out))
     assert done.code == 0 and "what the evidence gives" not in done.out.splitlines()[0]
-    assert "another version wrote it: graph.json" in done.out
+    assert "Not checked: graph.json is not what the evidence gives by version" in done.out
+    assert "written by version 0.0.1" in done.out
 
 
 @pytest.mark.parametrize("nodes", [None, 3, "abc", {}])

@@ -46,10 +46,7 @@ def run(args: argparse.Namespace) -> None:
         held = "" if found.unchecked else ", and are what the evidence gives"
         out.print(f"All files are as they were sealed{held}.", soft_wrap=True)
         for each in found.unchecked:
-            out.print(
-                printable(f"Not held against the evidence, since another version wrote it: {each}"),
-                soft_wrap=True,
-            )
+            out.print(printable(f"Not checked: {each}."), soft_wrap=True)
         if found.ledger:
             out.print("The ledger has the run and its charges.")
         out.print(printable(_signed(found.signer, found.key, found.known)), soft_wrap=True)
