@@ -2,7 +2,7 @@
 the directions, the pictures and the page.
 
 The evidence is searched again with the options of the certificate, for nothing. Another version of
-Privet may write other words or another graph, so what it wrote is not held against this one.
+Privet may write other words or find another graph; then only that version can verify what it wrote.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import math
 import tempfile
 from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +37,19 @@ NOT_HELD = ("evidence.json", "certificate.json")  # but by their own rules
 
 def differences(place: Path, facts: Mapping[str, Any], evidence: Saved) -> list[str]:
     """What is not as this evidence gives it, each in a few words."""
-    best: list[str] | None = None
+    unlike: list[list[str]] = []
     try:
         for found in _found(place, facts, evidence):
-            said = _unlike(place, facts, found)
-            if best is None or len(said) < len(best):
-                best = said
-            if not best:
-                break
+            unlike.append(_unlike(place, facts, found))
+            if not unlike[-1]:
+                return []
     except PrivetError as error:
-        return [f"the evidence cannot be searched as certificate.json says: {error}"]
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
-        return ["certificate.json does not say how the evidence was searched"]
-    return best or []
+        unlike = unlike or [[f"the evidence cannot be searched as certificate.json says: {error}"]]
+    except (KeyError, TypeError, ValueError, AttributeError, OSError, RecursionError):
+        unlike = unlike or [["certificate.json does not say how the evidence was searched"]]
+    made, mine = str(facts.get("version", "unknown"))[:40], version("privet")
+    other = f" (by version {mine}; version {made} has written it, and can verify it)"
+    return [f"{each}{other if made != mine else ''}" for each in min(unlike, key=len)]
 
 
 def _found(
@@ -85,7 +86,7 @@ def _given(chosen: Method, said: dict[str, Any], columns: int) -> Iterable[dict[
 
 
 def _unlike(place: Path, facts: Mapping[str, Any], found: Discovery | Orientations) -> list[str]:
-    known = json.loads(found.certificate.to_json())
+    known = {**json.loads(found.certificate.to_json()), "version": facts.get("version")}
     keys = [key for key in {**known, **facts} if known.get(key) != facts.get(key)]
     unlike = [f"certificate.json has another {key} than the evidence gives" for key in keys]
     with tempfile.TemporaryDirectory() as folder:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +36,7 @@ SEARCHED = (
 class Verdict:
     """``faults`` name each file that was changed and each thing that does not fit; ``signer`` is
     who has signed, by a key that was given to check with or (``known`` is False) by some key.
-    ``unchecked`` says what could not be held against the evidence, because there is none or another
-    version of Privet wrote it."""
+    ``unchecked`` says what could not be held against the evidence, because there is none."""
 
     faults: tuple[str, ...]
     signer: str | None = None
@@ -73,8 +71,11 @@ def verify(
     files, by = seal.read(place)
     facts = _json(place / "certificate.json")
     faults = seal.changes(place, files) + _parts(place, facts)
-    unlike, unchecked = _searched(place, facts) if not faults else ([], [])
-    faults += unlike
+    unchecked: list[str] = []
+    if not (place / EVIDENCE).exists():
+        unchecked = ["the folder has no evidence, so graph and page could not be held against it"]
+    elif not faults:
+        faults += differences(place, facts, saved.load(place / EVIDENCE))
     if ledger is not None and not faults:
         faults += _in_ledger(ledger, facts)
     known = None if key is None else load_public(Path(key))
@@ -87,17 +88,6 @@ def verify(
     if by is None or faults:
         return verdict
     return replace(verdict, signer=by.name, key=by.key, known=known is not None)
-
-
-def _searched(place: Path, facts: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """What a search of the evidence contradicts, and what cannot be held against one."""
-    if not (place / EVIDENCE).exists():
-        return [], ["the folder has no evidence, so graph and page could not be held against it"]
-    unlike = differences(place, facts, saved.load(place / EVIDENCE))
-    made, mine = str(facts.get("version", "unknown"))[:40], version("privet")
-    if made == mine:
-        return unlike, []
-    return [], [f"{each} by version {mine}; it was written by version {made}" for each in unlike]
 
 
 def _in_ledger(ledger: LedgerLike, facts: dict[str, Any]) -> list[str]:

@@ -38,8 +38,8 @@ def run(args: argparse.Namespace) -> None:
         print_json(asdict(found) | {"good": found.good})
     if not found.good:
         raise EvidenceError(
-            f"{args.folder} is not what a run wrote: {'; '.join(found.faults)}. Do not rely on it; "
-            f"ask whoever sent it for a fresh copy"
+            f"{args.folder} cannot be verified: {'; '.join(found.faults)}. Do not rely on it as it "
+            "is; ask whoever sent it for a fresh copy"
         )
     if not args.json:
         out = console()
