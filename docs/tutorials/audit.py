@@ -22,8 +22,8 @@ files = found.save("results")
 # %% [markdown]
 # ## Is the folder whole, and was it paid for?
 #
-# Evidence, certificate and graph must speak of one run, every file must be as it was sealed, and
-# the ledger must have the charges.
+# Every file must be as it was sealed. The evidence is searched again: certificate, graph, pictures
+# and page must be what that gives. And the ledger must have the run and its charges.
 
 # %%
 privet.verify("results", ledger="ledger.sqlite")

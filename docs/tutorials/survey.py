@@ -34,7 +34,7 @@ with open("survey.csv", "w", newline="") as file:
 #
 # Privet never learns from the rows which levels there are: a level that one patient alone has
 # would give that patient away. They come from the questionnaire. `tiers` says what comes first:
-# nothing in this table is a cause of anybody's age.
+# nothing in this table is a cause of anybody's age. `as_of` is the day of this snapshot.
 
 # %%
 levels = {
@@ -45,7 +45,9 @@ levels = {
     "ward": ["A", "B", "C"],
 }
 later = ["smoker", "tar", "cough", "ward"]
-schema = privet.Schema.of("survey.csv", name="survey", levels=levels, tiers=[["age"], later])
+schema = privet.Schema.of(
+    "survey.csv", name="survey", as_of="2026-10-31", levels=levels, tiers=[["age"], later]
+)
 schema
 
 # %% [markdown]
@@ -77,8 +79,9 @@ found = privet.discover("survey.csv", schema, epsilon=1, ledger="ledger.sqlite")
 found
 
 # %% [markdown]
-# Run the cell again and nothing more is spent: the same run is known by its public facts, and its
-# evidence is searched again.
+# Run the cell again and nothing more is spent: the same run on the snapshot of that day is known by
+# its public facts, and its evidence is searched again. The result says so before all else. Privet
+# does not look whether the file has changed: the next snapshot needs the next label.
 
 # %%
 privet.discover("survey.csv", schema, epsilon=1, ledger="ledger.sqlite").reused

@@ -40,7 +40,9 @@ class Stopped(Exception):
 
 
 @contextmanager
-def served(study: Study, monkeypatch: pytest.MonkeyPatch, connections: int) -> Iterator[Path]:
+def served(
+    study: Study, monkeypatch: pytest.MonkeyPatch, connections: int, why: list[str] | None = None
+) -> Iterator[Path]:
     """A door in a thread, which ends after so many connections."""
     answered, ready = door._answer, threading.Event()
     left = [connections]
@@ -63,6 +65,7 @@ def served(study: Study, monkeypatch: pytest.MonkeyPatch, connections: int) -> I
                 path,
                 ledger=study.folder / f"{A}.sqlite",
                 on_ready=ready.set,
+                on_refusal=lambda error: (why if why is not None else []).append(repr(error)),
             )
 
     thread = threading.Thread(target=run)
@@ -82,7 +85,8 @@ def spoken(path: Path, text: bytes) -> bytes | None:
 
 def test_bytes_in_bytes_out(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     request = study.signed("ask", ask_for(study.lock))
-    with served(study, monkeypatch, connections=6) as path:
+    why: list[str] = []
+    with served(study, monkeypatch, connections=6, why=why) as path:
         assert path.stat().st_mode & 0o077 == 0
         first = spoken(path, request)
         assert first is not None and trust.signer(first, study.lock, A) == A
@@ -100,7 +104,7 @@ def test_bytes_in_bytes_out(study: Study, monkeypatch: pytest.MonkeyPatch) -> No
         with pytest.raises(OutputError, match="another process holds"), alone(held):
             pass
         assert spoken(path, study.signed("open")) is not None
-    assert study.entries(A) == 1
+    assert study.entries(A) == 1 and len(why) == 1
 
 
 def test_a_path_that_is_taken_is_named(tmp_path: Path) -> None:

@@ -23,13 +23,15 @@ from privet.schema.column import Column
 from privet.schema.model import Schema
 from privet.trust.session import Session
 
+DAY = "2026-10-31"
 SCHEMA = Schema(
     name="people",
+    as_of=DAY,
     columns=tuple(
         Column(name=name, kind="categorical", levels=("no", "yes")) for name in ("a", "b", "c")
     ),
 )
-NUMBERS = Schema.of(["x", "y"], name="numbers", bounds={"x": [0, 1], "y": [0, 1]})
+NUMBERS = Schema.of(["x", "y"], name="numbers", as_of=DAY, bounds={"x": [0, 1], "y": [0, 1]})
 
 
 def table(seed: int = 1, rows: int = 300) -> dict[str, list[str]]:
@@ -57,8 +59,8 @@ def test_the_same_again_costs_nothing_and_says_so(tmp_path: Path) -> None:
     assert again.graph == first.graph and runs(path) == ["closed"]
     assert again.evidence.certificate == first.evidence.certificate
     assert again.certificate["identical_run"] == first.certificate["ledger"]["run"]
-    assert "Reused" in str(again) and "reuse=False" in str(again) and "reused" in repr(again)
-    assert "Reused" not in str(first) and "reused" not in repr(first)
+    assert "reuse=False" in str(again) and "reused" in repr(again)
+    assert "REUSED" not in str(first) and "reused" not in repr(first)
 
 
 def test_an_exhausted_cap_does_not_stop_it_and_asking_anew_is_refused(tmp_path: Path) -> None:
@@ -74,11 +76,17 @@ def test_an_exhausted_cap_does_not_stop_it_and_asking_anew_is_refused(tmp_path: 
 
 
 def test_rows_have_no_part_in_it(tmp_path: Path) -> None:
-    """Another table, and even one that is not there, gets the old answer: nothing is opened."""
+    """Another table of the same label gets the old answer, wherever it lies."""
     path = tmp_path / "ledger.db"
     first = ask(path)
-    for data in (table(2), table(3, rows=1), tmp_path / "gone.csv"):
+    for data in (table(2), table(3, rows=1), as_file(tmp_path / "moved.csv", table(4))):
         assert ask(path, data).graph == first.graph
+
+
+def as_file(path: Path, data: dict[str, list[str]]) -> Path:
+    rows = zip(*data.values(), strict=True)
+    path.write_text("\n".join(map(",".join, ([*data], *rows))) + "\n")
+    return path
 
 
 OTHERS: dict[str, Callable[[], dict[str, Any]]] = {
@@ -89,6 +97,7 @@ OTHERS: dict[str, Callable[[], dict[str, Any]]] = {
     "seed": lambda: {"seed": 1},
     "site": lambda: {"site": "hospital-a"},
     "name": lambda: {"schema": replace(SCHEMA, name="others")},
+    "label": lambda: {"as_of": "2026-11-30"},
     "knowledge": lambda: {"schema": replace(SCHEMA, knowledge=Knowledge(tiers=(("a",), ("b",))))},
 }
 
@@ -104,15 +113,15 @@ def test_another_public_fact_is_another_run(what: str, tmp_path: Path) -> None:
 
 
 def test_every_option_is_in_the_key() -> None:
-    def key(**given: Any) -> str:
-        return reuse.key_of("discover", SCHEMA, make_settings(**given), 1, 0)
+    def key(**given: Any) -> str | None:
+        return reuse.key_of("discover", SCHEMA, make_settings(**given), 1, 0, None)
 
     plain = key()
     changed: dict[str, Any] = {"replicas": 3, "seed": 2, "max_order": 1, "orient_pairs": 0.2}
     assert len({plain, *(key(**{n: v}) for n, v in changed.items() if n != "replicas")}) == 4
-    assert reuse.key_of("discover", SCHEMA, replace(Settings(), replicas=3), 1, 0) != plain
-    assert reuse.key_of("orient", SCHEMA, Settings(), 1, 0) != plain
-    assert reuse.key_of("discover", SCHEMA, make_settings(on_step=print), 1.0, 0.0) == plain
+    assert reuse.key_of("discover", SCHEMA, replace(Settings(), replicas=3), 1, 0, None) != plain
+    assert reuse.key_of("orient", SCHEMA, Settings(), 1, 0, None) != plain
+    assert reuse.key_of("discover", SCHEMA, make_settings(on_step=print), 1.0, 0.0, None) == plain
 
 
 def evidence_of(path: Path) -> Path:

@@ -123,7 +123,7 @@ def test_doubts_of_undecided_pairs_are_shown_too(home: Path, run: Run) -> None:
 def test_lines_are_as_wide_as_the_terminal_and_whole_in_a_pipe(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = (*GOOD, "--method", "loss-difference", "--force")
+    words = (*GOOD, "--method", "loss-difference", "--force", "--no-reuse")
     monkeypatch.setenv("COLUMNS", "60")
     remark = "columns in units of their ranges, so a range that is too wide decides its answer"
     assert remark in run(*words).out

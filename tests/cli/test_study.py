@@ -57,6 +57,8 @@ def test_from_keys_to_a_graph(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert len(code.split()) == 8
     for name in SITES:
         run(folder, "site", "join", "study/study.lock", "--keys", name, "--code", code)
+        weaker = " ".join(capsys.readouterr().out.split())
+        assert "the guarantee to your people would weaken to epsilon" in weaker
         measure(folder, name, f"{name}-1.masked")
     first = [f"{name}-1.masked" for name in SITES]
     run(folder, "combine", *first, "--study", "study/study.lock", "--output", "joint", code=2)
@@ -74,8 +76,12 @@ def test_from_keys_to_a_graph(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert len(graph["edges"]) == 2
     said = json.loads((folder / "joint" / "certificate.json").read_text("utf-8"))
     assert said["trust"] == "together" and said["code"] == code
+    others = [each for each in said["assumptions"] if "weaken to" in each]
+    assert len(others) == 2 and f"epsilon {said['alone_epsilon']:.3g}" in others[0]
+    assert not any("left" in each for each in said["assumptions"])
     page = (folder / "joint" / "report.html").read_text("utf-8")
     assert "private in the sum over 5 sites" in page
+    assert "would weaken to epsilon" in page and "would be left" not in page
     capsys.readouterr()
     run(folder, "federate", "ask", *every, *ask, code=2)
     assert "all questions of this study are answered" in capsys.readouterr().err

@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 
 import privet
+from privet.api.explain import explain
+from privet.api.rival import rival
 from privet.api.verify import new_key, sign, verify
 from privet.errors import EvidenceError, StudyError
 from privet.results import seal
 from privet.schema.column import Column
 from privet.schema.model import Schema
+from privet.trust.receipt import uncovered
 from tests.helpers.garden import Run
 
 LEVELS = ("no", "yes")
@@ -69,11 +72,18 @@ def edited(name: str, change: Callable[[dict[str, Any]], object]) -> Change:
     return edit
 
 
+def _further(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("")
+
+
 CHANGES: dict[str, tuple[Change, str]] = {
     "a smaller epsilon": (edited("certificate.json", lambda f: f.update(epsilon=0.1)), "changed"),
     "an arrow": (edited("graph.json", lambda f: f["edges"].clear()), "graph.json was changed"),
     "a missing file": (lambda out: (out / "graph.svg").unlink(), "graph.svg is missing"),
     "a further file": (lambda out: (out / "x.html").write_text(""), "x.html was added"),
+    "in capitals": (lambda out: (out / "x.HTML").write_text(""), "x.HTML was added"),
+    "in others": (lambda out: _further(out / "others" / "x.Svg"), "others/x.Svg was added"),
 }
 
 
@@ -84,7 +94,64 @@ def test_a_change_is_named(name: str, out: Path) -> None:
     assert any(said in fault for fault in verify(out).faults)
 
 
+def page(old: str, new: str) -> Change:
+    def edit(out: Path) -> None:
+        path = out / "report.html"
+        text = path.read_text("utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), "utf-8")
+
+    return edit
+
+
+def shown(**changed: object) -> Change:
+    return edited("certificate.json", lambda facts: facts.update(changed))
+
+
 RESEALED: dict[str, tuple[Change, str]] = {
+    "an unknown trust": (shown(trust="x"), "another trust"),
+    "another trust": (shown(trust="local"), "another trust"),
+    "another run": (
+        edited("certificate.json", lambda f: f["ledger"].update(run="0" * 16)),
+        "another ledger",
+    ),
+    "another person limit": (shown(rows_per_person=9), "another rows_per_person"),
+    "a warning less": (shown(warnings=["all is well"]), "another warnings"),
+    "an assumption less": (edited("certificate.json", lambda f: f["assumptions"].pop()), "another"),
+    "a word more": (shown(approved_by="the board"), "another approved_by"),
+    "a word less": (
+        edited("certificate.json", lambda f: f.pop("accounting")),
+        "another accounting",
+    ),
+    "another option": (
+        edited("certificate.json", lambda f: f["options"].update(alpha=0.001)),
+        "another options than the evidence gives",
+    ),
+    "another seed": (edited("certificate.json", lambda f: f["options"].update(seed=-3)), "seed"),
+    "options that are none": (shown(options=3), "does not say how the evidence was searched"),
+    "another method": (shown(method="interaction-ges"), "report.html is not what"),
+    "no such method": (shown(method="magic"), "magic"),
+    "reused": (shown(reused=True, identical_run="0" * 16), "another run than the evidence"),
+    "an edge less": (edited("graph.json", lambda f: f["edges"].clear()), "graph.json is not what"),
+    "a surer edge": (
+        edited("graph.json", lambda f: f["edges"][0].update(confidence=0.5)),
+        "graph.json is not what",
+    ),
+    "a page with another epsilon": (page("epsilon 1", "epsilon 0.1"), "report.html is not what"),
+    "another picture": (
+        lambda out: (out / "graph.svg").write_text("<svg/>"),
+        "graph.svg is not what",
+    ),
+    "a diagnosis": (
+        lambda out: (out / "diagnostics.json").write_text("[1]"),
+        "diagnostics.json is not what",
+    ),
+    "a further page": (lambda out: (out / "x.HTML").write_text(""), "x.HTML is not what"),
+    "no evidence": (lambda out: (out / "evidence.json").unlink(), "evidence.json is missing"),
+    "one row per person in the evidence": (
+        edited("evidence.json", lambda f: f["schema"].update(rows_per_person=3)),
+        "another rows_per_person than its schema",
+    ),
     "a smaller epsilon": (
         edited("certificate.json", lambda f: f.update(epsilon=0.1)),
         "another epsilon than the evidence",
@@ -171,13 +238,83 @@ def test_a_broken_seal_is_refused(text: str, out: Path) -> None:
         verify(out)
 
 
+def resealed(out: Path, **changed: object) -> None:
+    """The certificate of the folder and that in its evidence say the same, and the seal is new."""
+    shown(**changed)(out)
+    edited("evidence.json", lambda f: f["certificate"].update(changed))(out)
+    (out / seal.SEAL).write_text(seal.sealed(out))
+
+
 @pytest.mark.parametrize("kept", [None, {}, "x"])
 def test_a_certificate_that_names_no_run_is_a_fault(out: Path, made: Path, kept: object) -> None:
-    facts = json.loads((out / "certificate.json").read_text())
-    (out / "certificate.json").write_text(json.dumps({**facts, "ledger": kept}))
+    resealed(out, ledger=kept)
+    assert verify(out, ledger=made / "ledger.sqlite").faults
+
+
+@pytest.mark.parametrize("trust", ["x", "", None, "Central", "local", "sites", "together"])
+def test_a_ledger_that_is_given_is_asked(trust: object, out: Path, made: Path) -> None:
+    """The folder that is checked does not say whether."""
+    resealed(out, trust=trust)
+    assert verify(out, ledger=made / "ledger.sqlite").faults
+    if trust not in ("together",):  # which nothing beside the ledger contradicts
+        assert verify(out).faults
+
+
+def test_an_unknown_trust_is_not_read_as_central(out: Path) -> None:
+    resealed(out, trust="x")
+    for use in (
+        lambda: explain(out, "a", "b"),
+        lambda: privet.discover(evidence=out / "evidence.json"),
+        lambda: privet.combine(out / "evidence.json", out / "evidence.json"),
+    ):
+        with pytest.raises(EvidenceError, match="trust 'x'"):
+            use()
+
+
+def test_results_without_a_ledger_are_not_held_against_one(made: Path, tmp_path: Path) -> None:
+    privet.discover(TABLE, SCHEMA, private=False).save(tmp_path / "exact")
+    assert verify(tmp_path / "exact").good
+    (fault,) = verify(tmp_path / "exact", ledger=made / "ledger.sqlite").faults
+    assert "not paid for from a single ledger" in fault
+
+
+def test_a_folder_without_evidence_is_not_said_to_be_what_that_gives(
+    run: Run, tmp_path: Path
+) -> None:
+    numbers = {"x": [0.1, 0.5, 0.9] * 50, "y": [0.2, 0.4, 0.7] * 50}
+    schema = Schema.of(numbers, name="numbers", bounds={"x": [0, 1], "y": [0, 1]})
+    rival(numbers, numbers, schema=schema, private=False).save(tmp_path / "peri")
+    assert verify(tmp_path / "peri").good and verify(tmp_path / "peri").unchecked
+    assert "Not checked: the folder has no evidence" in run("verify", str(tmp_path / "peri")).out
+
+
+def test_the_ledger_knows_people_days_and_charges(out: Path, made: Path) -> None:
+    book = made / "ledger.sqlite"
+    said = json.loads((out / "certificate.json").read_text())
+    resealed(out, ledger={**said["ledger"], "people": "0" * 32})
+    assert any(
+        "another number for these people" in fault for fault in verify(out, ledger=book).faults
+    )
+    hidden = uncovered(book, {**said, "queries": []})
+    assert hidden and all("does not list the charge" in each for each in hidden)
+    for key, wrong in (("rho_exact", "1/9"), ("rho_exact", "0/1")):
+        (less,) = uncovered(book, {**said, "spent": {**said["spent"], key: wrong}})
+        assert "the ledger has charged" in less
+    (day,) = uncovered(book, {**said, "measured_on": "1999-12-31"})
+    assert "not on 1999-12-31" in day
+
+
+def test_another_version_switches_nothing_off(out: Path, run: Run) -> None:
+    """What it wrote is good if this one would write the same, and else that one is named."""
+    shown(version="0.0.1")(out)
     (out / seal.SEAL).write_text(seal.sealed(out))
-    (fault,) = verify(out, ledger=made / "ledger.sqlite").faults
-    assert fault == "certificate.json does not say what was charged"
+    assert verify(out).good
+    edited("graph.json", lambda facts: facts["edges"].clear())(out)
+    (out / seal.SEAL).write_text(seal.sealed(out))
+    (fault,) = verify(out).faults
+    assert fault.startswith("graph.json is not what the evidence gives") and "0.0.1" in fault
+    done = run("verify", str(out))
+    assert done.code == 2 and "cannot be verified" in done.err
 
 
 @pytest.mark.parametrize("nodes", [None, 3, "abc", {}])
@@ -216,7 +353,7 @@ def test_two_dashes_are_no_value(run: Run) -> None:
 
 def test_the_command(out: Path, made: Path, run: Run, tmp_path: Path) -> None:
     done = run("verify", str(out), "--ledger", str(made / "ledger.sqlite"))
-    assert done.code == 0 and "The ledger has the charges" in done.out
+    assert done.code == 0 and "The ledger has the run and its charges" in done.out
     (out / "graph.json").unlink()
     done = run("verify", str(out), "--json")
     assert done.code == 2 and "graph.json is missing" in done.err

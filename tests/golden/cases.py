@@ -132,6 +132,7 @@ def outcome(found: privet.Discovery) -> dict[str, Any]:
     if certificate.get("ledger"):
         certificate["ledger"] |= {"run": 0, "people": 0}  # which are random
     certificate.pop("site", None)  # which no run here has
+    certificate.pop("version")  # which changes with each release
     evidence = json.loads(saved_file.to_json(found.evidence))
     return {
         "graph": [

@@ -276,7 +276,7 @@ def test_nothing_public_shows_a_row(run: Run) -> None:
     assert repr(vault) == str(vault) == "Vault('people')"
     shown = {name for name in dir(vault) if not name.startswith("_")}
     doors = {"release", "select", "sieve", "tested", "share"}
-    assert shown == {"schema", "private", "sample", "engine", *doors}
+    assert shown == {"schema", "private", "sample", "engine", "place", *doors}
     assert SECRET not in repr(vault._rows)
     for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
         for thing in (vault, vault._rows):

@@ -5,7 +5,8 @@ import polars as pl
 import privet
 
 frame = pl.read_csv("survey.csv")
-schema = privet.Schema.of(frame, name="survey", levels={n: ["no", "yes"] for n in frame.columns})
+levels = {name: ["no", "yes"] for name in frame.columns}
+schema = privet.Schema.of(frame, name="survey", as_of="2026-10-31", levels=levels)
 found = privet.discover(frame, schema, epsilon=1, ledger="ledger.sqlite")
 print(found.graph.children("rain"), found.graph.neighbours("rain"))
 print(found.edges_frame("polars").filter(pl.col("confidence") > 0.5))

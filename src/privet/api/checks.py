@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import typing
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,11 @@ def read_schema(schema: Schema | str | Path | None) -> Schema:
             f"add a [columns.NAME] section"
         )
     return schema
+
+
+def labelled(schema: Schema, as_of: str | None) -> Schema:
+    """The schema of this snapshot; without a label, with the one that it has."""
+    return schema if as_of is None else replace(schema, as_of=as_of)
 
 
 def read_protocol(protocol: Protocol | str | Path) -> Protocol:
@@ -168,7 +174,7 @@ def check_line(
     """Refuse what does not go together on a command line, where every word was meant; a call from
     Python may hold what is not used."""
     modes = {"--no-privacy": no_privacy, "--as-published": as_published}
-    spending = {f"--{name}": value for name, value in buying.items()}
+    spending = {f"--{name.replace('_', '-')}": value for name, value in buying.items()}
     if evidence:
         given = {"--protocol": protocol, **modes, **spending, "DATA": data}
         _check_free_line("evidence", given)

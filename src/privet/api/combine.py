@@ -60,10 +60,21 @@ def combine(
         sent = [_opened(one, place) for place, one in enumerate(evidence, 1)]
         saved = combined(sent, None if schema is None else read_schema(schema))
         check_searchable(saved, settings)
-        found = search(saved, settings, method=method)
-        if use_differences:
-            found = replace(_oriented(found), others=tuple(map(_oriented, found.others)))
-        return _without_each(found, settings)
+        return search_sites(saved, settings, method=method, use_differences=use_differences)
+
+
+def search_sites(
+    saved: Saved,
+    settings: Settings,
+    *,
+    method: str | Sequence[str] = "auto",
+    use_differences: bool = False,
+) -> Discovery:
+    """The half that reads no files: a graph from the evidence of all sites, and without each."""
+    found = search(saved, settings, method=method)
+    if use_differences:
+        found = replace(_oriented(found), others=tuple(map(_oriented, found.others)))
+    return _without_each(found, settings)
 
 
 def _oriented(found: Discovery) -> Discovery:

@@ -74,7 +74,8 @@ def discover(
     evidence: Saved | str | Path | None = None,
     protocol: Protocol | str | Path | None = None,
     ledger: LedgerLike = None,
-    reuse: bool = True,
+    reuse: bool | None = None,
+    as_of: str | None = None,
     as_published: bool = False,
     site: str | None = None,
     on_step: OnStep | None = None,
@@ -97,10 +98,12 @@ def discover(
     they were private when they left, so nothing is spent; a schema given beside it may bring
     other knowledge.
 
-    A run that has been made before (same data set name, schema, method, options, budget and ledger)
-    is not made again: its evidence lies beside the ledger, nothing is spent and no data are read.
-    The result is ``.reused`` and says so. With ``reuse=False`` the data are asked anew, and paid
-    for; so they must be when the table has changed.
+    ``as_of`` labels the snapshot, such as "2026-10-31", in place of the schema's label. A run that
+    was made before on a table of this label (same data set name, schema, method, options, budget
+    and ledger) is not made again: its evidence lies beside the ledger, nothing is spent and no row
+    is read. The result is ``.reused`` and says so. Without a label, such a run on the same file or
+    database is refused until ``reuse`` is True or False (measure, and pay), and a frame is always
+    measured. Whether the table has changed is never looked at.
 
     ``as_published`` runs a method as its paper has it, to compare with: epsilon and delta are
     then what the paper would claim, nothing is charged and the certificate says why the claim
@@ -116,13 +119,15 @@ def discover(
     ``on_measured(evidence)`` what was measured on the data, before it is searched. In a notebook a
     run that takes longer than two seconds shows by itself how far it is.
 
-    >>> found = privet.discover(data, schema, epsilon=1, delta=0, ledger="book.sqlite")
+    >>> asked = {"epsilon": 1, "delta": 0, "ledger": "book.sqlite", "as_of": "2026-10-31"}
+    >>> found = privet.discover(data, schema, **asked)
     >>> found.graph.nodes
     ('smoke', 'cancer', 'cough')
-    >>> privet.discover(data, schema, epsilon=1, delta=0, ledger="book.sqlite").reused
+    >>> privet.discover(data, schema, **asked).reused
     True
     """
-    check_flags(private=private, reuse=reuse, as_published=as_published)
+    check_flags(private=private, as_published=as_published)
+    reuses.check_reuse(reuse)
     with heard(on_step) as listener:
         settings = make_settings(on_step=listener, **options)
         check_site(site)
@@ -130,6 +135,7 @@ def discover(
             "a site": site is not None,
             "private=False": not private,
             "a ledger": ledger is not None,
+            "as_of": as_of,
             "as_published": as_published,
         }
         if evidence is not None:
@@ -151,9 +157,12 @@ def discover(
             ledger=ledger,
             as_published=as_published,
             site=site,
+            as_of=as_of,
         )
-        if reuse and request.paying and (found := reuses.find(ledger, request.key)) is not None:
-            return search(found, settings, method=method, reused=True, identical=True)
+        if request.paying and (
+            same := reuses.find(request.session, request.key, request.schema, reuse)
+        ):
+            return search(same.saved, settings, method=method, reused=same.facts)
         saved = take(request)
         with hold_evidence(saved):
             if on_measured is not None:
@@ -175,19 +184,9 @@ def take(request: Request) -> Saved:
         return _measure_as_published(request, request.paper, *claimed)
     if request.epsilon is None:
         return _measure_exactly(request)
-    first = request.methods[0]
-    session = Session(
-        request.data,
-        request.schema,
-        ledger=request.ledger,
-        epsilon=request.epsilon,
-        delta=request.delta,
-        accounting=first.accounting,
-        method=first.name,
-    )
-    saved = _measure_privately(request, session)
+    saved = _measure_privately(request, request.session)
     with hold_evidence(saved):
-        reuses.keep(session, request.key, saved)
+        reuses.keep(request.session, request.key, saved)
     return saved
 
 
@@ -285,7 +284,7 @@ def again(
     """Search saved evidence again; a schema may bring other knowledge, but no other columns."""
     saved = open_evidence(evidence, schema)
     check_searchable(saved, settings)
-    return search(saved, settings, method=method, reused=True)
+    return search(saved, settings, method=method, reused={})
 
 
 def search(
@@ -293,11 +292,10 @@ def search(
     settings: Settings,
     *,
     method: str | Sequence[str] = "auto",
-    reused: bool = False,
-    identical: bool = False,
+    reused: Mapping[str, Any] | None = None,
 ) -> Discovery:
     """The half that costs nothing: a graph from evidence, or one for each of several methods.
-    That of an ``identical`` run was found beside the ledger."""
+    ``reused`` says of evidence that was not measured just now whose it is."""
     measured = certificates.of_evidence(saved.certificate)
     usual = catalogue.for_sites(measured["method"]) if saved.sites else measured["method"]
     chosen = [catalogue.get(usual if name == "auto" else name) for name in names_of(method)]
@@ -305,9 +303,9 @@ def search(
     for each in chosen:
         check_evidence(each, saved, measured)
         each.check(saved.schema, settings)
-    facts = {"reused": reused, **_words(saved)}
-    if identical:
-        facts["identical_run"] = measured["ledger"]["run"]
+    facts = {"reused": reused is not None, **(reused or {}), **_words(saved)}
+    if len(chosen) > 1:
+        facts["methods"] = [each.name for each in chosen]
     first, *others = (_search_one(saved, settings, each, measured, facts) for each in chosen)
     return replace(first, others=tuple(others)) if others else first
 

@@ -84,15 +84,17 @@ def serve_site(
     ledger: LedgerLike = None,
     postman: str | None = None,
     on_ready: Callable[[], None] = lambda: None,
+    on_refusal: Callable[[Exception], None] = lambda _error: None,
 ) -> None:
     """Answers until it is stopped. ``postman`` is the user who may connect; it must not be able to
-    read what lies here."""
+    read what lies here. ``on_refusal`` gets the error behind each request that is not answered,
+    which is for the site's own people."""
     check_data(data)
     carrier = Postman.named(postman)
     book = opened(ledger)
-    site = study.site_of(Path(keys), study.read_lock(Path(lock)), data, book)
+    site = study.site_of(Path(keys), study.read_lock(Path(lock)), data, book, on_refusal)
     site.check()
-    _check_apart(carrier, [Path(data), book.path, Path(keys) / "secret.json"])
+    _check_apart(carrier, [*study.files(data), book.path, Path(keys) / "secret.json"])
     with (
         alone(book.path.with_name(book.path.name + ".door")),
         sockets.listening(Path(socket_path)) as door,

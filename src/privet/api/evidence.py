@@ -75,10 +75,11 @@ def played(saved: Saved, chosen: Method, settings: Settings) -> Finding | None:
 
 def same_table(old: Schema, new: Schema) -> Schema:
     """The old schema with the knowledge of the new one, which must not differ in anything else
-    (in the name not more than one data set's may)."""
+    (in the name not more than one data set's may) but labels and facts to confirm."""
 
     def table(schema: Schema) -> Schema:
-        return replace(schema, name=old.name, knowledge=Knowledge(), unconfirmed=())
+        same = replace(schema, name=old.name, knowledge=Knowledge())
+        return replace(same, unconfirmed=(), as_of=None)
 
     if table(old) != table(new) or not same_name(old.name, new.name):
         raise EvidenceError(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from privet.errors import EvidenceError, expect
 from privet.graph.formats.files import load as load_graph
+from privet.results.certificate import of_evidence
 from privet.results.explanation import Explanation
 from privet.results.explanation import explain as explained
 from privet.results.folder import PAIRS
@@ -28,6 +29,7 @@ def explain(folder: str | Path, a: str, b: str) -> Explanation:
             f"{str(folder)!r} holds pairs that were oriented and no graph; {PAIRS} says why"
         )
     saved = load(place / "evidence.json")
+    of_evidence(saved.certificate)
     return explained(saved, load_graph(place / "graph.json"), _options(place), a, b)
 
 

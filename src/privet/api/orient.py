@@ -7,8 +7,9 @@ measured is judged. Judging is free and may be repeated on saved evidence.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from privet.api.checks import (
     check_data,
     check_flags,
     check_free,
+    labelled,
     read_schema,
 )
 from privet.api.evidence import (
@@ -70,7 +72,8 @@ def orient(
     private: bool = True,
     as_published: bool = False,
     ledger: LedgerLike = None,
-    reuse: bool = True,
+    reuse: bool | None = None,
+    as_of: str | None = None,
     evidence: Saved | str | Path | None = None,
     on_step: OnStep | None = None,
     on_measured: Callable[[Saved], None] | None = None,
@@ -80,10 +83,10 @@ def orient(
 
     ``cause_effect`` names the two columns, in any order; ``all_pairs`` asks about all pairs of
     numeric columns, which share the budget equally. ``data``, ``schema``, ``ledger``,
-    ``reuse``, ``private`` and ``evidence`` are as for ``discover``; with evidence, the pairs in it
-    are judged again and nothing is spent. With delta = 0 noise is Laplace's, which is less for up
-    to about six pairs; with more, a delta helps. Methods that test for stability first (Spearman,
-    Kendall, ``anm-iqr-tested``) use all of delta for their tests.
+    ``reuse``, ``as_of``, ``private`` and ``evidence`` are as for ``discover``; with evidence, the
+    pairs in it are judged again and nothing is spent. With delta = 0 noise is Laplace's, which is
+    less for up to about six pairs; with more, a delta helps. Methods that test for stability first
+    (Spearman, Kendall, ``anm-iqr-tested``) use all of delta for their tests.
 
     ``options``: see ``pairs.options.Choices``. ``protect`` of one half alone is a paper's idea and
     no promise: it needs ``as_published``, which charges nothing and says so. ``on_step`` and
@@ -96,11 +99,13 @@ def orient(
     """
     with heard(on_step) as listener:
         choices = make_choices(on_step=listener, **options)
-        check_flags(private=private, reuse=reuse, as_published=as_published, all_pairs=all_pairs)
+        check_flags(private=private, as_published=as_published, all_pairs=all_pairs)
+        reuses.check_reuse(reuse)
         if evidence is not None:
             given = {
                 "private=False": not private,
                 "a ledger": ledger is not None,
+                "as_of": as_of,
                 "as_published": as_published,
                 "data": data is not None,
                 "epsilon": epsilon,
@@ -108,7 +113,7 @@ def orient(
             check_free("evidence", given)
             saved = open_evidence(evidence, schema)
             names = name_pairs(cause_effect, all_pairs, needed=False)
-            return judge(saved, choices, method=method, names=names, reused=True)
+            return judge(saved, choices, method=method, names=names, reused={})
         request = prepare(
             data,
             schema,
@@ -121,9 +126,12 @@ def orient(
             private=private,
             as_published=as_published,
             ledger=ledger,
+            as_of=as_of,
         )
-        if reuse and request.paying and (found := reuses.find(ledger, request.key)) is not None:
-            return judge(found, choices, method=method, reused=True, identical=True)
+        if request.paying and (
+            same := reuses.find(request.session, request.key, request.schema, reuse)
+        ):
+            return judge(same.saved, choices, method=method, reused=same.facts)
         saved = take(request)
         with hold_evidence(saved):
             if on_measured is not None:
@@ -150,8 +158,24 @@ class Request:
         """Whether privacy is promised, and paid for."""
         return self.epsilon is not None and self.published is None
 
+    @cached_property
+    def session(self) -> Session:
+        """Opens the source and holds its header against the schema; reads and charges nothing."""
+        assert self.epsilon is not None
+        way, delta = self.way, self.delta
+        return Session(
+            self.data,
+            self.schema,
+            ledger=self.ledger,
+            epsilon=self.epsilon,
+            delta=0 if way.tested else delta,
+            test_delta=delta if way.tested else 0,  # what is tested takes all of it
+            accounting=way.accounting,
+            method=way.name,
+        )
+
     @property
-    def key(self) -> str:
+    def key(self) -> str | None:
         """The same for all runs that are the same."""
         assert self.epsilon is not None
         pairs = [(pair.x, pair.y) for pair in self.pairs]
@@ -161,6 +185,7 @@ class Request:
             self.choices,
             self.epsilon,
             self.delta,
+            self.session.place,
             way=self.way.name,
             pairs=pairs,
         )
@@ -179,10 +204,11 @@ def prepare(
     private: bool = True,
     as_published: bool = False,
     ledger: LedgerLike = None,
+    as_of: str | None = None,
 ) -> Request:
     """What is asked, once all that is public has been checked; without privacy, rows may be
     counted."""
-    known = read_schema(schema)
+    known = labelled(read_schema(schema), as_of)
     check_budget_options(epsilon, delta, private)
     way = way_named(method)
     names = name_pairs(cause_effect, all_pairs, needed=True)
@@ -210,25 +236,14 @@ def prepare(
 
 def take(request: Request) -> Saved:
     """The half that reads the data and costs privacy."""
-    way, delta = request.way, request.delta
     if request.published is not None:
-        claimed = float(request.epsilon or 0), float(delta)
+        claimed = float(request.epsilon or 0), float(request.delta)
         return _measure_as_published(request, request.published, *claimed)
     if request.epsilon is None:
         return _measure_exactly(request)
-    session = Session(
-        request.data,
-        request.schema,
-        ledger=request.ledger,
-        epsilon=request.epsilon,
-        delta=0 if way.tested else delta,
-        test_delta=delta if way.tested else 0,  # what is tested takes all of it
-        accounting=way.accounting,
-        method=way.name,
-    )
-    saved = _measure_privately(request, session)
+    saved = _measure_privately(request, request.session)
     with hold_evidence(saved):
-        reuses.keep(session, request.key, saved)
+        reuses.keep(request.session, request.key, saved)
     return saved
 
 
@@ -272,14 +287,13 @@ def judge(
     *,
     method: str = "auto",
     names: tuple[Names, ...] = (),
-    reused: bool = False,
-    identical: bool = False,
+    reused: Mapping[str, Any] | None = None,
 ) -> Orientations:
-    """The half that costs nothing: directions from evidence, of these pairs or of all in it. That
-    of an ``identical`` run was found beside the ledger."""
+    """The half that costs nothing: directions from evidence, of these pairs or of all in it.
+    ``reused`` says of evidence that was not measured just now whose it is."""
     measured = certificates.of_evidence(saved.certificate)
     way = _way(method, measured["method"])
-    if reused and not identical and choices.special():
+    if reused == {} and choices.special():
         raise EvidenceError(
             f"{' and '.join(choices.special())} was given together with evidence, which has been "
             "measured already; leave it away, or measure again"
@@ -290,8 +304,8 @@ def judge(
     for i, (a, b) in enumerate(wanted):
         choices.on_step(f"judging {a} and {b}", i / len(wanted))
         orientations.append(_judge_one(saved.schema, way, found, (a, b), choices))
-    facts = {"identical_run": measured["ledger"]["run"]} if identical else {}
-    options = certificates.of_search(measured, way.name, choices.options(), reused=reused, **facts)
+    facts = {"reused": reused is not None, **(reused or {})}
+    options = certificates.of_search(measured, way.name, choices.options(), **facts)
     return Orientations(
         pairs=tuple(orientations), certificate=options, evidence=saved, method=way.name
     )

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 
 from privet.api import reuse as reuses
-from privet.api.checks import check_budget_options, check_data, check_site, read_schema
+from privet.api.checks import (
+    check_budget_options,
+    check_data,
+    check_site,
+    labelled,
+    read_schema,
+)
 from privet.api.methods import (
     best_delta,
     check_options,
@@ -22,7 +29,7 @@ from privet.methods.method import Method, Published
 from privet.methods.options import Settings
 from privet.schema.cuts import fixed
 from privet.schema.model import Schema
-from privet.trust.session import LedgerLike, cap_delta
+from privet.trust.session import LedgerLike, Session, cap_delta
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +52,23 @@ class Request:
         """Whether privacy is promised, and paid for."""
         return self.epsilon is not None and self.paper is None
 
+    @cached_property
+    def session(self) -> Session:
+        """Opens the source and holds its header against the schema; reads and charges nothing."""
+        assert self.epsilon is not None
+        first = self.methods[0]
+        return Session(
+            self.data,
+            self.schema,
+            ledger=self.ledger,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            accounting=first.accounting,
+            method=first.name,
+        )
+
     @property
-    def key(self) -> str:
+    def key(self) -> str | None:
         """The same for all runs that are the same."""
         assert self.epsilon is not None
         names = [method.name for method in self.methods]
@@ -56,6 +78,7 @@ class Request:
             self.settings,
             self.epsilon,
             self.delta,
+            self.session.place,
             methods=names,
             site=self.site,
         )
@@ -73,9 +96,10 @@ def prepare(
     ledger: LedgerLike = None,
     as_published: bool = False,
     site: str | None = None,
+    as_of: str | None = None,
 ) -> Request:
     """What is asked, once all that is public has been checked. Reads no row and costs nothing."""
-    known = read_schema(schema)
+    known = labelled(read_schema(schema), as_of)
     if site is not None:  # sites that are combined must all cut alike
         known = fixed(known)
     check_site(site, promised=private and not as_published)

@@ -67,9 +67,8 @@ def play_together(
         on_note=notes.append,
     )
     found = conductor.run(make_settings(on_step=on_step, **asked))
-    found = replace(found, notes=(*found.notes, *notes, _traffic(conductor, lock)))
-    found.save(folder / "joint")
-    return found
+    found.save(folder / "joint")  # which says no more than its evidence does
+    return replace(found, notes=(*found.notes, *notes, _traffic(conductor, lock)))
 
 
 def _locked(

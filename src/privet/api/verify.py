@@ -3,31 +3,47 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from privet.api.recompute import differences
 from privet.errors import EvidenceError, PrivetError, expect
 from privet.privacy.together.keys import load_public, load_secret
+from privet.results import certificate as certificates
 from privet.results import saved, seal
-from privet.results.seal import Signature
+from privet.results.certificate import TRUSTS
+from privet.results.folder import EVIDENCE
+from privet.schema.model import Schema
 from privet.trust import study
 from privet.trust.receipt import uncovered
 from privet.trust.session import LedgerLike
 
-SAME = ("private", "promise", "epsilon", "delta", "schema", "adjacency", "spent", "queries")
+# What a search says of itself; all else of a certificate is that of the evidence.
+SEARCHED = (
+    "method",
+    "methods",
+    "options",
+    "version",
+    "reused",
+    "identical_run",
+    "measured_on",
+    "words",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """``faults`` name each file that was changed and each thing that does not fit; ``signer`` is
-    who has signed, by a key that was given to check with or (``known`` is False) by some key."""
+    who has signed, by a key that was given to check with or (``known`` is False) by some key.
+    ``unchecked`` says what could not be held against the evidence, because there is none."""
 
     faults: tuple[str, ...]
     signer: str | None = None
     key: str | None = None
     known: bool = False
     ledger: bool = False
+    unchecked: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -39,9 +55,10 @@ def verify(
 ) -> Verdict:
     """Check a folder that ``save`` or the command line wrote.
 
-    Its files must be as they were sealed, evidence, certificate and graph must speak of one run,
-    and with a ``ledger`` that must have the charges. ``key`` is the public.json of whoever is said
-    to have promised: then the seal must be signed by it.
+    Its files must be as they were sealed, and certificate, graph, pictures and page must be what a
+    search of the evidence gives, which is made again. With a ``ledger`` that must have the run with
+    its charges; a ledger that has nothing to do with the results is a fault. ``key`` is the
+    public.json of whoever is said to have promised: then the seal must be signed by it.
 
     >>> files = found.save("verified")
     >>> privet.verify("verified").good
@@ -52,27 +69,35 @@ def verify(
         expect(key, (str, Path), "key", "name a public.json", EvidenceError)
     place = Path(folder)
     files, by = seal.read(place)
-    faults = seal.changes(place, files) + _parts(place)
     facts = _json(place / "certificate.json")
-    asked = ledger is not None and bool(facts.get("private")) and facts.get("trust") == "central"
-    if asked and not faults:
-        try:
-            faults += uncovered(ledger, facts)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            faults.append("certificate.json does not say what was charged")
+    faults = seal.changes(place, files) + _parts(place, facts)
+    unchecked: list[str] = []
+    if not (place / EVIDENCE).exists():
+        unchecked = ["the folder has no evidence, so graph and page could not be held against it"]
+    elif not faults:
+        faults += differences(place, facts, saved.load(place / EVIDENCE))
+    if ledger is not None and not faults:
+        faults += _in_ledger(ledger, facts)
     known = None if key is None else load_public(Path(key))
     if by is not None and not seal.is_signed(files, by):
         faults.append("the signature does not fit the files")
     if known is not None and (by is None or by.key != known.sign):
         whose = "nobody" if by is None else f"another key, of {by.name!r}"
         faults.append(f"the seal is not signed by the key of {known.name!r} but by {whose}")
-    return _verdict(faults, by, known is not None, asked)
-
-
-def _verdict(faults: list[str], by: Signature | None, checked: bool, ledger: bool) -> Verdict:
+    verdict = Verdict(faults=tuple(faults), ledger=ledger is not None, unchecked=tuple(unchecked))
     if by is None or faults:
-        return Verdict(faults=tuple(faults), ledger=ledger)
-    return Verdict(faults=(), signer=by.name, key=by.key, known=checked, ledger=ledger)
+        return verdict
+    return replace(verdict, signer=by.name, key=by.key, known=known is not None)
+
+
+def _in_ledger(ledger: LedgerLike, facts: dict[str, Any]) -> list[str]:
+    """A ledger that was given is asked, or it is said that it was not."""
+    if not facts.get("private") or facts.get("trust") != TRUSTS[0]:
+        return ["a ledger was given, but these results were not paid for from a single ledger"]
+    try:
+        return uncovered(ledger, facts)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return ["certificate.json does not say what was charged"]
 
 
 def sign(folder: str | Path, key: str | Path) -> None:
@@ -95,23 +120,50 @@ def new_key(name: str, folder: str | Path) -> Path:
     return study.new_key(name, Path(folder))
 
 
-def _parts(place: Path) -> list[str]:
+def _parts(place: Path, facts: dict[str, Any]) -> list[str]:
     """Whether the evidence is whole, and certificate and graph are of it."""
-    if not (place / "evidence.json").exists():
-        return []  # of a rival, which leaves none
+    if not (place / EVIDENCE).exists():  # as of a rival, which leaves none
+        return ["evidence.json is missing, without which nothing is private"] * bool(
+            facts.get("private") is not False
+        )
     try:
-        evidence = saved.load(place / "evidence.json")
+        evidence = saved.load(place / EVIDENCE)
+        certificates.of_evidence(evidence.certificate)
     except PrivetError as error:
         return [str(error)]
-    facts, faults = _json(place / "certificate.json"), []
-    said = evidence.certificate
-    for part in SAME:
-        if part in said and facts.get(part) != said[part]:
-            faults.append(f"certificate.json has another {part} than the evidence")
+    said = json.loads(json.dumps(evidence.certificate))
+    faults = [
+        f"certificate.json has another {part} than the evidence"
+        for part in {**said, **facts}
+        if part not in SEARCHED and facts.get(part) != said.get(part)
+    ]
+    faults += _of_schema(said, evidence.schema)
+    run = facts.get("identical_run")
+    if run is not None and run != (said["ledger"] or {}).get("run"):
+        faults.append("certificate.json names another run than the evidence")
     graph = _json(place / "graph.json")
     if graph and graph.get("nodes") != list(evidence.schema.names):
         faults.append("graph.json has other columns than the evidence")
     return faults
+
+
+def _of_schema(said: dict[str, Any], schema: Schema) -> list[str]:
+    """What the certificate in the evidence says of the table, where the schema beside it says it
+    too. Of several sites it was worked out anew already; reports have a promise of their own."""
+    if said["trust"] in ("local", "sites"):
+        return []
+    known: dict[str, Any] = {
+        "schema": schema.name,
+        "adjacency": schema.adjacency.value,
+        "rows_per_person": schema.rows_per_person,
+    }
+    if said["private"] and said["trust"] == TRUSTS[0]:
+        known |= {"person": schema.person, "as_of": schema.as_of}
+    return [
+        f"the certificate in evidence.json has another {part} than its schema"
+        for part, value in known.items()
+        if said.get(part) != value
+    ]
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -136,6 +136,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser = build_parser()
             _check_options(parser, sys.argv[1:] if argv is None else argv)
             args = parser.parse_args(argv)
+            args.words = list(sys.argv[1:] if argv is None else argv)
             args.run(args)
             sys.stdout.flush()
         return 0

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from privet.cli.progress import progress
-from privet.cli.show import add_json, teller
+from privet.cli.show import add_json, print_not_measured, teller
 from privet.options.option import Option, options_of
 
 if TYPE_CHECKING:
+    from privet.results.certificate import Certificate
     from privet.results.folder import Stage
     from privet.results.saved import Saved
 
@@ -22,6 +23,9 @@ PARSERS: dict[str, Callable[[str], Any]] = {"whole": int, "number": float, "name
 
 class Result(Protocol):
     """What a front door gives."""
+
+    @property
+    def certificate(self) -> Certificate: ...
 
     def write(self, stage: Stage) -> tuple[Path, ...]: ...
 
@@ -78,11 +82,15 @@ def produce(
         delta=args.delta,
         ledger=args.ledger,
         site=getattr(args, "site", None),
+        as_of=args.as_of,
+        reuse=args.reuse,
     )
     stage = Stage(args.output, force=args.force, command=command, on_note=teller(args))
     with stage, progress(args) as on_step, _keep_evidence(stage) as on_measured:
         found = ask(args, on_step=on_step, on_measured=on_measured)
-        return found, found.write(stage)
+        files = found.write(stage)
+    print_not_measured(found.certificate, args.words)
+    return found, files
 
 
 @contextmanager

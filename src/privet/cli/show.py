@@ -38,9 +38,22 @@ def add_ledger(parser: argparse.ArgumentParser) -> None:
 
 def add_reuse(group: Any) -> None:
     group.add_argument(
-        "--no-reuse",
+        "--as-of",
+        metavar="LABEL",
+        help="which snapshot of the data this is, such as 2026-10-31; by the calendar",
+    )
+    either = group.add_mutually_exclusive_group()
+    either.add_argument(
+        "--reuse",
         action="store_true",
-        help="ask the data anew, and pay, even if an identical run has left its evidence",
+        default=None,
+        help="if an identical run has left its evidence, take its numbers, for nothing",
+    )
+    either.add_argument(
+        "--no-reuse",
+        dest="reuse",
+        action="store_false",
+        help="measure, and pay, even if an identical run has left its evidence",
     )
 
 
@@ -139,6 +152,15 @@ def print_warnings(warnings: Sequence[str]) -> None:
         print(f"privet: careful: {printable(text)}", file=sys.stderr)
 
 
+def print_not_measured(certificate: Certificate, words: Sequence[str]) -> None:
+    """Before all else, whatever is to be printed: these numbers are of an identical run."""
+    if not_measured := certificate.not_measured:
+        again = [word for word in words if word not in ("--reuse", "--force")]
+        again[1:1] = ["--no-reuse", "--force"]
+        line = f"privet: {not_measured} To measure again, and to pay: privet {shlex.join(again)}"
+        print(printable(line), file=sys.stderr)
+
+
 def print_promise(certificate: Certificate, files: Sequence[Path], ledger: str | None) -> None:
     """The certificate in a frame, what the first run has made the cap, and where the files are."""
     from rich.panel import Panel
@@ -161,6 +183,8 @@ def print_promise(certificate: Certificate, files: Sequence[Path], ledger: str |
     _print_cap(certificate, ledger)
     for path in files:
         out.print(Text(printable(path)), soft_wrap=True)
+    if certificate.not_measured:
+        out.print(printable(certificate.not_measured), soft_wrap=True)
 
 
 def _print_cap(certificate: Certificate, ledger: str | None) -> None:

@@ -18,6 +18,7 @@ from typing import NoReturn
 from privet.arrays import Integers
 from privet.errors import BudgetError, DataError, MethodError, SchemaError
 from privet.privacy.engines.encode import Encoder
+from privet.privacy.engines.place import place
 from privet.privacy.engines.source import UNREADABLE, open_source
 from privet.privacy.ledger.run import Claim, Run
 from privet.privacy.mechanisms import (
@@ -60,6 +61,7 @@ class Vault:
         self._run = run
         same = constant or {}
         self._source, positions = open_source(data, schema, same.keys())
+        self._place = place(data, self._source)
         self._encoder = Encoder(schema=schema, positions=positions, constant=same, late=run is None)
         self._rows: Rows | None = None
         self._keep: int | None = None
@@ -72,6 +74,11 @@ class Vault:
     def engine(self) -> str:
         """The program that holds the table, if it is not this one; public."""
         return self._source.engine
+
+    @property
+    def place(self) -> str | None:
+        """Where the table lies, if another run could find it there; public."""
+        return self._place
 
     def __repr__(self) -> str:
         return f"Vault({self.schema.name!r})"

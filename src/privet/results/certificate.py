@@ -1,7 +1,8 @@
 """What is promised, to whom, at what price and under which assumptions.
 
 A certificate says nothing about the data beyond what was paid for: no path, no number of rows,
-no time, no hash. Its figures are those of the ledger, where the run stands under the same id.
+no hash, and no time but the day on which a run began whose evidence is handed out again. Its
+figures are those of the ledger, where the run stands under the same id.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from privet.errors import EvidenceError
@@ -21,6 +23,10 @@ from privet.schema.model import Schema
 if TYPE_CHECKING:
     from privet.privacy.queries.base import Release
     from privet.trust.statement import Charge, Statement
+
+
+TRUSTS = ("central", "local", "sites", "together")
+AGAIN = "To measure again, and to pay: the same call with reuse=False (--no-reuse)."
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,6 +67,21 @@ class Certificate(Mapping[str, Any]):
         """What makes the promise weak."""
         return tuple(self.facts.get("warnings", ()))
 
+    @property
+    def not_measured(self) -> str | None:
+        """What whoever sees the numbers must know, if an identical run had asked for them."""
+        if (run := self.facts.get("identical_run")) is None:
+            return None
+        day, label = self.facts.get("measured_on"), self.facts.get("as_of")
+        return (
+            f"REUSED, NOT MEASURED. These are the numbers of run {run}"
+            + (f" of {day}" if day else "")
+            + f" about {self['schema']!r}"
+            + (f" as of {label}" if label else "")
+            + ". No row was read and nothing was spent now. If the table has changed since, this "
+            "does not show it."
+        )
+
     def to_json(self) -> str:
         """The text of certificate.json.
 
@@ -97,12 +118,8 @@ class Certificate(Mapping[str, Any]):
                 f"Noisy tests of stability, which mislead with a small probability, have used "
                 f"{tested:g} of that delta, whether they passed or not."
             )
-        if run := self.facts.get("identical_run"):
-            lines.append(
-                f"Reused: run {run} has asked just this of data set {self['schema']!r} and paid "
-                "for it. Nothing was spent now and no data were read, so that a table that has "
-                "changed since does not show. To ask anew, and to pay: reuse=False (--no-reuse)."
-            )
+        if not_measured := self.not_measured:
+            lines.append(f"{not_measured} {AGAIN}")
         elif self.facts.get("reused"):
             lines.append("This search reuses evidence that was paid for earlier: it cost nothing.")
         elif kept["durable"]:
@@ -165,8 +182,8 @@ class Certificate(Mapping[str, Any]):
         ]
         return (
             self["promise"] + self._at_one_site(),
-            f"If every other site and the coordinator colluded, epsilon "
-            f"{self['alone_epsilon']:.6g} would be left of it.",
+            f"If every other site and the coordinator colluded, the guarantee to a person at the "
+            f"last site would weaken to epsilon {self['alone_epsilon']:.6g}.",
             *lines,
             f"The code of the study, which the sites have compared: {self['code']}.",
             "Any further search of these sums costs nothing.",
@@ -217,6 +234,7 @@ def of_run(
             "trust": "central",
             "site": site,
             "schema": schema.name,
+            **({} if schema.as_of is None else {"as_of": schema.as_of}),
             "spent": _spent(run),
             "method": run.method,
             "queries": _queries(run, releases),
@@ -268,8 +286,14 @@ def of_evidence(facts: Mapping[str, Any]) -> Certificate:
     }
     if facts.get("private") is False:
         kinds = {key: (*kind, type(None)) for key, kind in kinds.items()} | {"reason": (str,)}
-    elif facts.get("trust") in ("local", "sites", "together"):
+    elif facts.get("trust") in TRUSTS[1:]:
         kinds |= {"spent": (type(None),), "ledger": (type(None),)}
+    elif facts.get("trust") != TRUSTS[0]:
+        raise EvidenceError(
+            f"the certificate in this evidence has the trust {str(facts.get('trust'))[:40]!r}, by "
+            f"which nobody promises; it is one of {', '.join(TRUSTS)}: take a fresh copy of the "
+            "evidence.json that the run wrote"
+        )
     for key, kind in kinds.items():
         if key not in facts or not isinstance(facts[key], kind):
             raise EvidenceError(
@@ -310,7 +334,8 @@ def of_search(
     measured: Certificate, method: str, options: Mapping[str, Any], **more: Any
 ) -> Certificate:
     """The certificate of the evidence, with the search that was made on it."""
-    return Certificate({**measured.facts, "method": method, "options": options, **more})
+    made = {"method": method, "options": options, "version": version("privet")}
+    return Certificate({**measured.facts, **made, **more})
 
 
 def _left(kept: Mapping[str, Any]) -> str:

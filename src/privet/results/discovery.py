@@ -131,7 +131,8 @@ class Discovery(Exports):
 
     def __repr__(self) -> str:
         head = f"Discovery of {self.certificate['schema']!r} by {self.method}: {self.graph.told()}"
-        return "\n".join((head, *self.graph.first_edges(), self.certificate.told()))
+        first = filter(None, (self.certificate.not_measured, head))
+        return "\n".join((*first, *self.graph.first_edges(), self.certificate.told()))
 
     def _repr_html_(self) -> str:
         from privet.results.report.notebook import discovery_html
@@ -142,8 +143,9 @@ class Discovery(Exports):
         lines = [f"{edge}{edge.doubt()}" for edge in self.graph.edges] or ["no edges"]
         open_ = self._open()
         look = [f"- {one.text}" for one in self.diagnostics]
-        first = ["", "Look at these columns first:", *look] if look else []
-        return "\n".join([*lines, *open_, *first, "", str(self.certificate)])
+        columns = ["", "Look at these columns first:", *look] if look else []
+        first = filter(None, [self.certificate.not_measured])
+        return "\n".join([*first, *lines, *open_, *columns, "", str(self.certificate)])
 
     def _open(self) -> list[str]:
         """Why edges are shown as they are, and how many pairs are undecided."""

@@ -299,6 +299,7 @@ def _schema(sent: Sequence[Sent], schema: Schema | None) -> Schema:
         person=None,  # each site's certificate says whether it enforces the number
         most_rows=max(one.most_rows for one in schemas),
         sites_per_person=max(one.sites_per_person for one in schemas),
+        as_of=None,  # each site has its own
         knowledge=knowledge,
         unconfirmed=tuple(unconfirmed),
     )

@@ -58,7 +58,8 @@ class Orientations(Sequence[Orientation]):
         shown = [str(pair) for pair in self.pairs[:SHOWN]]
         more = len(self.pairs) - SHOWN
         lines = [*shown, *([f"and {more} more"] if more > 0 else []), self.certificate.told()]
-        return "\n".join((f"Orientations by {self.method}:", *lines))
+        first = filter(None, (self.certificate.not_measured, f"Orientations by {self.method}:"))
+        return "\n".join((*first, *lines))
 
     def _repr_html_(self) -> str:
         from privet.results.report.notebook import orientations_html
@@ -98,4 +99,5 @@ class Orientations(Sequence[Orientation]):
         return stage.seal()
 
     def __str__(self) -> str:
-        return "\n".join([*map(str, self.pairs), "", str(self.certificate)])
+        first = filter(None, [self.certificate.not_measured])
+        return "\n".join([*first, *map(str, self.pairs), "", str(self.certificate)])

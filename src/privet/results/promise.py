@@ -91,6 +91,11 @@ def assumptions(
             f"the number of rows, {schema.rows}, is public knowledge (if the table has another "
             "number, answers may be wrong, but the promise holds)",
         )
+    if schema.as_of is not None:
+        found.append(
+            f"the label as_of = {schema.as_of!r} comes from the calendar or the procedure of "
+            "extraction, and not from whether something changed"
+        )
     if engine:
         found.append(
             f"the table or view gives its rows without error, and {engine}, its logs and those who "

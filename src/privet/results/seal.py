@@ -46,6 +46,11 @@ def digests(folder: Path) -> dict[str, str]:
     }
 
 
+def results(folder: Path) -> list[str]:
+    """The files that tell results, whatever the case of their suffix."""
+    return [name for name in digests(folder) if Path(name).suffix.lower() in RESULTS]
+
+
 def sign(folder: Path, keys: SecretKeys) -> None:
     """Sign a folder that is as it was sealed."""
     files, _ = read(folder)
@@ -91,7 +96,7 @@ def changes(folder: Path, files: Mapping[str, str]) -> list[str]:
     now = digests(folder)
     gone = [f"{name} is missing" for name in files if name not in now]
     other = [f"{name} was changed" for name in files if name in now and now[name] != files[name]]
-    added = [name for name in now if name not in files and Path(name).suffix in RESULTS]
+    added = [name for name in results(folder) if name not in files]
     return gone + other + [f"{name} was added" for name in added]
 
 

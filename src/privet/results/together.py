@@ -94,10 +94,10 @@ def _assumptions(schema: Schema, lock: Lock) -> list[str]:
         f"the sites have read the code of the lock ({code(lock)}) to each other, without the "
         "coordinator between them",
         f"no more than {lock.tolerated} of the sites share with the coordinator what they know; a "
-        "coordinator's own site is one of them. If all others did, a person at the last site would "
-        f"still have epsilon {lock.alone_epsilon:.3g}",
-        "nobody breaks X25519, HKDF-SHA256 or ChaCha20, now or later; if somebody did, the same "
-        "epsilon would be left",
+        "coordinator's own site is one of them. If all others did, the guarantee to a person at "
+        f"the last site would weaken to epsilon {lock.alone_epsilon:.3g}",
+        "nobody breaks X25519, HKDF-SHA256 or ChaCha20, now or later; if somebody did, the "
+        "guarantee would weaken to the same epsilon",
         f"{owned(schema, 'at a site')}; the sites have at most {schema.most_rows} rows together",
         at_most(schema.sites_per_person),
         "the sites are samples of one population. Where two or more mechanisms differ between "

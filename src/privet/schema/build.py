@@ -12,8 +12,7 @@ from privet.graph.knowledge import Knowledge
 from privet.schema.column import Column, Kind, did_you_mean
 from privet.schema.frames import header_of, is_path
 from privet.schema.model import Adjacency, Schema
-
-UNNAMED = "table"  # the name of a data set that has none
+from privet.schema.names import UNNAMED, clean_name
 
 
 def build(
@@ -65,8 +64,6 @@ def names_in(data: Any) -> tuple[str, ...]:
 
 
 def default_name(data: Any) -> str:
-    from privet.schema.names import clean_name
-
     if not is_path(data):
         return UNNAMED
     path = Path(data)

@@ -28,6 +28,7 @@ PER_PERSON = {
     "rows_per_person": "the most rows that one person can own",
     "sites_per_person": "the most sites at which one person can be",
 }
+MOST_LABEL = 40  # characters
 CHOICE = "columns"  # the entry of `unconfirmed` for which columns there are at all
 FACTS = ("kind", "levels", "bounds", "cuts", "missing")  # what `unconfirmed` can speak of
 
@@ -49,6 +50,8 @@ class Schema:
 
     Facts that a draft has read from the rows are ``unconfirmed`` until somebody knows that they
     are public, and stand on the certificate. ``remarks`` are comments for whoever reads the file.
+    ``as_of`` labels the snapshot, such as "2026-10-31"; it comes from the calendar or the procedure
+    of extraction, and not from whether something changed. Runs with one label answer alike.
 
     >>> schema = privet.Schema.of(
     ...     ["age", "pain"],
@@ -73,6 +76,7 @@ class Schema:
     person: str | None = None
     most_rows: int = MOST_ROWS
     sites_per_person: int = 1
+    as_of: str | None = None
     knowledge: Knowledge = field(default_factory=Knowledge)
     unconfirmed: tuple[str, ...] = ()
     remarks: tuple[str, ...] = field(default=(), compare=False)
@@ -92,11 +96,13 @@ class Schema:
         rows: int | None = None,
         rows_per_person: int = 1,
         person: str | None = None,
+        as_of: str | None = None,
     ) -> Schema:
         """A schema from what you know. ``data`` (a frame, a file or a list of names) gives the
         names and the order of its columns, and no cell is looked at; columns with neither levels
-        nor bounds are left out. A table without a ``name`` of its own is called "table"; the
-        budget is kept under that name. With ``rows``, their number is public.
+        nor bounds are left out. A frame without a ``name`` is called "table", which has no
+        budget in a ledger on disk, since budgets are kept under names. With ``rows``, their
+        number is public.
 
         >>> names = ["sex", "age", "id"]
         >>> privet.Schema.of(names, levels={"sex": ["f", "m"]}, bounds={"age": [0, 99]}).names
@@ -115,6 +121,7 @@ class Schema:
             rows=rows,
             rows_per_person=rows_per_person,
             person=person,
+            as_of=as_of,
         )
 
     @staticmethod
@@ -157,6 +164,7 @@ class Schema:
             raise SchemaError(f"column {twice!r} is declared twice; declare each column once")
         self._check_adjacency()
         self._check_people()
+        self._check_label()
         for fact in self.unconfirmed:
             column, _, what = fact.rpartition(".")
             if fact != CHOICE and (column not in self.names or what not in FACTS):
@@ -196,6 +204,15 @@ class Schema:
             )
         if self.rows is not None and (is_not_whole(self.rows) or self.rows < 1):
             raise SchemaError(f"rows = {self.rows!r}; it must be a whole number of at least 1")
+
+    def _check_label(self) -> None:
+        label = self.as_of
+        fits = isinstance(label, str) and label.isprintable() and label == label.strip()
+        if label is not None and not (fits and 1 <= len(label) <= MOST_LABEL):
+            raise SchemaError(
+                f'as_of = {label!r}; write the day of the snapshot, such as "2026-10-31", or a '
+                f"label of 1 to {MOST_LABEL} characters"
+            )
 
     def _check_people(self) -> None:
         if self.person is not None and (not isinstance(self.person, str) or not self.person):

@@ -16,6 +16,7 @@ IGNORED = re.compile(
     "\U000e0000-\U000e0fff]"
 )
 UNSEEN = ("Cf", "Cc")
+UNNAMED = "table"  # what a data set is called that nobody has named
 # Of a site; in these nobody mistakes one label for another.
 SITE = re.compile("[a-z0-9-]{1,40}")
 SITE_RULE = "must be 1 to 40 of the letters a-z, digits and hyphens"

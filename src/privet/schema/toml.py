@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import date
 from typing import TYPE_CHECKING, Any, cast
 
 from privet.errors import SchemaError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 SCHEMA_KEYS = (
     "name",
+    "as_of",
     "adjacency",
     "rows",
     "rows_per_person",
@@ -36,6 +38,7 @@ HEADER = """\
 # Privet reads nothing else about it for free, so nothing here may be learnt from the rows.
 """
 NOTES = {
+    "as_of": "the snapshot's label: from the calendar, not from whether something changed",
     "adjacency": "neighbours differ by one person: added or removed, or replaced",
     "rows": "the public number of rows",
     **PER_PERSON,
@@ -80,6 +83,7 @@ def schema_from_dict(document: Mapping[str, Any]) -> Schema:
         raise SchemaError(f"unconfirmed = {unconfirmed!r}; write a list of texts, or delete it")
     return Schema(
         name=document["name"],
+        as_of=_label(document.get("as_of")),
         columns=tuple(_column(name, body) for name, body in columns.items()),
         adjacency=_adjacency(document.get("adjacency", Adjacency.ADD_REMOVE.value)),
         rows=document.get("rows"),
@@ -115,6 +119,11 @@ def _column(name: str, body: object) -> Column:
         shares=tuple(body.get("shares", ())),
         **_missing(where, body.get("missing")),
     )
+
+
+def _label(value: Any) -> Any:
+    """As text; TOML has dates of its own."""
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def _bins(where: str, body: Mapping[str, Any]) -> tuple[float, ...]:
@@ -194,7 +203,10 @@ def _is_texts(value: object) -> bool:
 
 
 def schema_to_dict(schema: Schema) -> dict[str, Any]:
-    document: dict[str, Any] = {"name": schema.name, "adjacency": schema.adjacency.value}
+    document: dict[str, Any] = {"name": schema.name}
+    if schema.as_of is not None:
+        document["as_of"] = schema.as_of
+    document["adjacency"] = schema.adjacency.value
     if schema.rows is not None:
         document["rows"] = schema.rows
     document["rows_per_person"] = schema.rows_per_person

@@ -14,7 +14,7 @@ from privet.privacy.engines.texts import first_texts
 from privet.schema import draft as drafts
 from privet.schema.frames import is_frame
 from privet.schema.model import Schema
-from privet.schema.names import clean_name
+from privet.schema.names import UNNAMED, clean_name
 
 __all__ = ["ColumnFit", "Fit", "draft", "fit"]
 
@@ -73,4 +73,4 @@ def _holds_tables(path: Path) -> bool:
 def _name(data: object, source: Source) -> str:
     path = isinstance(data, Path) or (isinstance(data, str) and ":" not in data)
     table = str(getattr(source, "table", Path(str(data)).stem if path else ""))
-    return clean_name(table.strip('"').rpartition('"')[2]) or "people"
+    return clean_name(table.strip('"').rpartition('"')[2]) or UNNAMED

@@ -11,12 +11,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from privet.errors import NOTE, LedgerError, expect
+from privet.errors import NOTE, LedgerError, SchemaError, expect
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.ledger.conversion import Accounting, Number
-from privet.privacy.ledger.kept import keep, kept
+from privet.privacy.ledger.kept import Kept, keep, kept
 from privet.privacy.ledger.run import Run
 from privet.schema.model import Schema
+from privet.schema.names import UNNAMED, same_name
 from privet.trust import statement
 from privet.trust.central import Central
 from privet.trust.statement import Statement
@@ -41,8 +42,9 @@ class Session:
         method: str,
     ) -> None:
         checked = without_privacy(data, schema)  # the header against the schema; reads no row
-        self._engine = checked.vault.engine
+        self._engine, self.place = checked.vault.engine, checked.vault.place
         self._data, self._schema, self._book = data, schema, opened(ledger)
+        _check_named(schema.name, self._book)
         self._budget = {"epsilon": epsilon, "delta": delta, "test_delta": test_delta}
         self._method, self._accounting = method, accounting
         self._begun: Run | None = None
@@ -87,6 +89,10 @@ class Session:
         """What this run has released, for those that are the same."""
         keep(self._book, key, self._run.id, text)
 
+    def kept(self, key: str) -> Kept | None:
+        """What an identical run has left beside the ledger."""
+        return kept(self._book, key)
+
     def statement(self) -> Statement:
         """What was promised and spent, once the session is over."""
         account = self._book.balance(self._schema.name)
@@ -94,14 +100,19 @@ class Session:
         return statement.of_run(self._run, account, durable=self._book.durable, engine=self._engine)
 
 
-def kept_text(ledger: LedgerLike, key: str) -> str | None:
-    """What an identical run has left beside this ledger."""
-    return kept(opened(ledger), key)
-
-
 def without_privacy(data: object, schema: Schema) -> Central:
     """Exact answers, for nothing; none of them is private."""
     return Central.open(data, schema, None)
+
+
+def _check_named(name: str, ledger: Ledger) -> None:
+    """Refuse a name that is nobody's where it would have a budget: two tables would share it."""
+    if ledger.durable and same_name(name, UNNAMED):
+        raise SchemaError(
+            f"the data set is called {name!r}, as every table is that nobody has named, but its "
+            "budget is kept under its name; give it one of its own in the schema, such as "
+            "name='clinic', or try with ⟦ledger=':memory:'⟧"
+        )
 
 
 def opened(ledger: LedgerLike) -> Ledger:

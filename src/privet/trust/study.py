@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from privet.errors import StudyError
+from privet.privacy.engines import place
 from privet.privacy.together import door, keys, lock, policy, wire
 from privet.privacy.together.door import Door
 from privet.privacy.together.keys import PublicKeys, SecretKeys
@@ -84,8 +85,14 @@ def default_tolerated(sites: int) -> int:
     return max(1, (sites - 1) // 3)
 
 
-def site_of(folder: Path, study: Lock, data: object, ledger: LedgerLike) -> Door:
-    return Door(folder=folder, lock=study, data=data, ledger=opened(ledger))
+def site_of(
+    folder: Path,
+    study: Lock,
+    data: object,
+    ledger: LedgerLike,
+    on_refusal: Callable[[Exception], None] = lambda _error: None,
+) -> Door:
+    return Door(folder=folder, lock=study, data=data, ledger=opened(ledger), on_refusal=on_refusal)
 
 
 def join(folder: Path, study: Lock) -> None:
@@ -134,6 +141,11 @@ def refusal_in(text: bytes, study: Lock, origin: str) -> str | None:
     """The word of a site that does not answer; None if it has not refused."""
     word = door.said_by(text, study, origin).get("refused")
     return None if word is None else str(word)
+
+
+def files(data: object) -> Sequence[Path]:
+    """The files that hold a site's rows."""
+    return place.files(data) or ()
 
 
 read_lock = lock.load

@@ -601,4 +601,11 @@ def test_what_a_run_keeps_is_there_when_it_has_ended(book: Ledger) -> None:
     with pure(book) as run:
         keep(book, "key", run.id, "evidence")
         assert kept(book, "key") is None
-    assert kept(book, "key") == "evidence"
+    found = kept(book, "key")
+    assert found is not None and (found.text, found.run) == ("evidence", run.id)
+    account = book.account(run.dataset)
+    assert account is not None and found.day == account.runs[0].when[:10]
+    with book._transaction() as db:  # a file in which that does not stand
+        db.execute("UPDATE runs SET started = 'once'")
+    again = kept(book, "key")
+    assert again is not None and again.day is None

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from privet.errors import BudgetError, MethodError, StudyError
+from privet.errors import BudgetError, MethodError, PrivetError, StudyError
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.mechanisms import GaussianShare
 from privet.privacy.queries.dependence import Dependence
 from privet.privacy.queries.tables import Components
-from privet.privacy.together import wire
+from privet.privacy.together import door, wire
 from privet.privacy.together.door import QUERIES, Door
 from privet.privacy.together.keys import SecretKeys, load_secret
 from privet.privacy.together.wire import UNIT, Ask, Question
@@ -32,7 +32,6 @@ from tests.helpers.laws import FALSE_ALARM
 from tests.helpers.studies import SITES, Study, ask_for, found
 
 A = SITES[0]
-WORDS = ("schema", "method", "budget", "sites", "policy", "data", "request")
 
 
 @pytest.fixture
@@ -90,6 +89,14 @@ def test_noise_is_drawn_anew_for_each_attempt(study: Study) -> None:
     assert len(study.total(smaller)) == len(totals[0])
 
 
+def refused(study: Study, ask: Ask, word: str, **changed: Any) -> None:
+    """The site's own people learn why it does not answer; others learn that it does not."""
+    with pytest.raises(PrivetError) as why:
+        study.door(A, **changed).ask(ask)
+    assert door._word(why.value) == word
+    assert study.refusal(A, study.signed("ask", ask), **changed) == "failed"
+
+
 STEPS = {
     "before the charge": "privet.privacy.ledger.studies.claim",
     "after the charge": "privet.privacy.vault.Vault._evaluate",
@@ -121,7 +128,7 @@ def test_killed_at_any_step_it_never_answers_without_a_charge_or_twice(
     assert charged == (0 if step == "before the charge" else 1)
     word = study.refusal(A, study.signed("ask", ask))
     if charged:
-        assert word == "budget" and study.entries(A) == 1, "one question never gets two answers"
+        assert word == "failed" and study.entries(A) == 1, "one question never gets two answers"
         ask = replace(ask, place=replace(ask.place, attempt=2))
     assert study.answer(A, ask).price and study.entries(A) == charged + 1
 
@@ -139,9 +146,7 @@ def test_one_run_however_often_it_is_entered(study: Study) -> None:
         study.answer(A, ask_for(study.lock, attempt=attempt, rho=0.001))
     account = study.ledger(A).account(f"people of {A}")
     assert account is not None and len(account.runs) == 1
-    assert (
-        study.refusal(A, study.signed("ask", ask_for(study.lock, attempt=9, rho=0.027))) == "budget"
-    )
+    refused(study, ask_for(study.lock, attempt=9, rho=0.027), "budget")
 
 
 def test_a_cap_that_counts_in_zcdp_pays_the_same_and_no_more(tmp_path: Path) -> None:
@@ -153,8 +158,7 @@ def test_a_cap_that_counts_in_zcdp_pays_the_same_and_no_more(tmp_path: Path) -> 
     study.ledger(A).grant(f"people of {A}", epsilon=2)
     rho = study.lock.budget / UNIT
     study.answer(A, ask_for(study.lock, rho=rho * 0.999))
-    left = study.signed("ask", ask_for(study.lock, stage=2, rho=rho * 0.0011))
-    assert study.refusal(A, left) == "budget"
+    refused(study, ask_for(study.lock, stage=2, rho=rho * 0.0011), "budget")
     study.answer(A, ask_for(study.lock, stage=2, rho=rho * 0.0009))
 
 
@@ -229,7 +233,7 @@ def test_odd_questions_are_refused_and_cost_nothing(study: Study) -> None:
     keys, door = load_secret(study.folder / "study"), study.door(A)
     for what, said in oddities(study.lock.study).items():
         answer = door.answer(keys.signed(wire.REQUEST, said))
-        assert trust.refusal_in(answer, study.lock, A) in WORDS, what
+        assert trust.refusal_in(answer, study.lock, A) in ("request", "failed"), what
     account = study.ledger(A).account(f"people of {A}")
     assert account is not None and not any(run.entries for run in account.runs)
 
@@ -314,7 +318,7 @@ def test_what_the_policy_does_not_allow_is_refused(
 ) -> None:
     changed_policy(study, old, new)
     assert study.refusal(A, study.signed("open")) == word
-    assert study.refusal(A, study.signed("ask", ask_for(study.lock))) == word
+    refused(study, ask_for(study.lock), word)
     account = study.ledger(A).account(f"people of {A}")
     assert account is not None and not account.runs
 
@@ -337,25 +341,68 @@ def test_who_has_not_joined_does_not_answer(study: Study) -> None:
     assert study.refusal(A, study.signed("open")) == "policy"
 
 
-def test_data_that_changed_between_stages_are_refused(tmp_path: Path) -> None:
+def written(folder: Path, many: int, form: str) -> tuple[Any, Path]:
+    """Some rows as a table of a kind, and the file that holds them."""
+    import duckdb
+
+    rows = patients(0, many)
+    lines = [",".join(NAMES), *(",".join(row) for row in zip(*rows.values(), strict=True))]
+    (folder / "rows.csv").write_text("\n".join(lines), "utf-8")
+    if form == "csv":
+        return folder / "rows.csv", folder / "rows.csv"
+    read = f"SELECT * FROM read_csv('{folder}/rows.csv', all_varchar=true)"
+    if form == "duckdb":
+        (folder / "rows.duckdb").unlink(missing_ok=True)
+        with duckdb.connect(str(folder / "rows.duckdb")) as base:
+            base.execute(f"CREATE TABLE t AS {read}")
+        return f"duckdb:{folder}/rows.duckdb?table=t", folder / "rows.duckdb"
+    (folder / "parts").mkdir(exist_ok=True)
+    duckdb.sql(f"COPY ({read}) TO '{folder}/parts/b.parquet' (FORMAT parquet)")
+    first = folder / "parts" / "a.parquet"
+    if not first.exists():
+        duckdb.sql(f"COPY ({read}) TO '{first}' (FORMAT parquet)")
+    known = {"folder": str(folder / "parts"), "pattern": str(folder / "parts" / "*.parquet")}
+    return known[form], folder / "parts" / "b.parquet"
+
+
+@pytest.mark.parametrize("form", ["csv", "folder", "pattern", "duckdb"])
+def test_data_that_changed_between_stages_are_refused(form: str, tmp_path: Path) -> None:
+    """Whatever the data are: what is charged is answered, and the coordinator never learns from a
+    word that they have changed."""
     study = found(tmp_path)
-    path = tmp_path / "rows.csv"
-    lines = [
-        ",".join(NAMES),
-        *(",".join(row) for row in zip(*patients(0, 50).values(), strict=True)),
-    ]
-    path.write_text("\n".join(lines), "utf-8")
-    door = study.door(A, data=path)
-    assert (
-        trust.refusal_in(
-            door.answer(study.signed("ask", ask_for(study.lock, rho=0.001))), study.lock, A
-        )
-        is None
-    )
-    path.write_text("\n".join(lines[:-1]), "utf-8")
-    again = study.signed("ask", ask_for(study.lock, rho=0.001, stage=2))
-    assert trust.refusal_in(door.answer(again), study.lock, A) == "data"
-    assert study.entries(A) == 1
+    data, _ = written(tmp_path, 50, form)
+    assert study.refusal(A, study.signed("open"), data=data) is None
+    for stage in (1, 2):
+        study.door(A, data=data).ask(ask_for(study.lock, rho=0.001, stage=stage))
+    assert study.entries(A) == 2
+    written(tmp_path, 49, form)
+    refused(study, ask_for(study.lock, rho=0.001, stage=3), "data", data=data)
+    assert study.refusal(A, study.signed("open"), data=data) is None
+    assert study.entries(A) == 2
+
+
+def test_data_that_cannot_be_read_are_not_charged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = found(tmp_path)
+    data, file = written(tmp_path, 50, "csv")
+
+    def gone(_path: Path) -> str:
+        raise PermissionError(13, "Permission denied", str(file))
+
+    monkeypatch.setattr(door, "_digest", gone)
+    refused(study, ask_for(study.lock), "data", data=data)
+    account = study.ledger(A).account(f"people of {A}")
+    assert account is not None and not account.runs
+
+
+@pytest.mark.parametrize("data", ["postgresql://host/db?table=t", "spark:people"])
+def test_a_table_of_a_server_is_refused_before_anything_is_charged(data: str, study: Study) -> None:
+    assert study.refusal(A, study.signed("open"), data=data) == "data"
+    with pytest.raises(StudyError, match="export the table as a file"):
+        study.door(A, data=data).ask(ask_for(study.lock))
+    account = study.ledger(A).account(f"people of {A}")
+    assert account is not None and not account.runs
 
 
 def test_a_ledger_restored_from_a_backup_is_noticed(study: Study) -> None:
@@ -364,9 +411,7 @@ def test_a_ledger_restored_from_a_backup_is_noticed(study: Study) -> None:
     backup = ledger.read_bytes()
     study.answer(A, ask_for(study.lock, rho=0.001, stage=2))
     ledger.write_bytes(backup)
-    assert (
-        study.refusal(A, study.signed("ask", ask_for(study.lock, rho=0.001, stage=3))) == "budget"
-    )
+    refused(study, ask_for(study.lock, rho=0.001, stage=3), "budget")
 
 
 def test_other_columns_are_refused_without_their_cells(study: Study) -> None:

@@ -38,9 +38,12 @@ def run(commands: dict[str, argparse.ArgumentParser], args: argparse.Namespace) 
         line = step.format(here=here)
         if args.force and not step.startswith("compare"):
             line += " --force"
+        if args.force and step.startswith("discover"):
+            line += " --reuse"  # the same seed has made the same rows
         out.print(f"$ privet {line}", style="bold", soft_wrap=True)
         name, *words = shlex.split(line)
         chosen = commands[name].parse_args(words)
+        chosen.words = [name, *words]
         chosen.run(chosen)
     out.print("Open this page in a browser; the table above says how close the graph is:")
     out.print(str((folder / "out" / "report.html").absolute()), style="bold", soft_wrap=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from privet.cli.show import Subparsers, add_ledger, command, console, printable
+from privet.errors import PrivetError
 
 
 def add(parsers: Subparsers) -> None:
@@ -93,7 +95,8 @@ def run_join(args: argparse.Namespace) -> None:
     out.print(
         f"Joined study {printable(lock.name)}: {len(lock.sites)} sites, {lock.method}, epsilon "
         f"{lock.epsilon:g}, delta {lock.delta:g}. It holds against {lock.tolerated} colluding "
-        f"site(s); if all others colluded, epsilon {lock.alone_epsilon:.3g} would be left.",
+        f"site(s); if all others colluded, the guarantee to your people would weaken to epsilon "
+        f"{lock.alone_epsilon:.3g}.",
         soft_wrap=True,
     )
 
@@ -109,7 +112,14 @@ def run_start(args: argparse.Namespace) -> None:
         ledger=args.ledger,
         postman=args.postman,
         on_ready=lambda: console().print(f"Listening at {printable(args.socket)}", soft_wrap=True),
+        on_refusal=_tell,
     )
+
+
+def _tell(error: Exception) -> None:
+    """For this site's own people; texts of errors that are not Privet's might quote a cell."""
+    why = error.in_shell if isinstance(error, PrivetError) else type(error).__name__
+    print(f"privet: a request was not answered: {printable(why)}", file=sys.stderr, flush=True)
 
 
 def run_close(args: argparse.Namespace) -> None:

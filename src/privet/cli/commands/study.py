@@ -95,7 +95,8 @@ def run_lock(args: argparse.Namespace) -> None:
     out.print(f"Its code, which they read to each other: {code(lock)}", soft_wrap=True)
     out.print(
         f"It holds against {lock.tolerated} of {len(lock.sites)} sites that collude with the "
-        f"coordinator; if all others did, epsilon {lock.alone_epsilon:.3g} would be left.",
+        f"coordinator; if all others did, the guarantee to a person at the last one would weaken "
+        f"to epsilon {lock.alone_epsilon:.3g}.",
         soft_wrap=True,
     )
     if len(lock.sites) < 5:

@@ -38,14 +38,17 @@ def run(args: argparse.Namespace) -> None:
         print_json(asdict(found) | {"good": found.good})
     if not found.good:
         raise EvidenceError(
-            f"{args.folder} is not what a run wrote: {'; '.join(found.faults)}. Do not rely on it; "
-            f"ask whoever sent it for a fresh copy"
+            f"{args.folder} cannot be verified: {'; '.join(found.faults)}. Do not rely on it as it "
+            "is; ask whoever sent it for a fresh copy"
         )
     if not args.json:
         out = console()
-        out.print("All files are as they were sealed, and belong together.", soft_wrap=True)
+        held = "" if found.unchecked else ", and are what the evidence gives"
+        out.print(f"All files are as they were sealed{held}.", soft_wrap=True)
+        for each in found.unchecked:
+            out.print(printable(f"Not checked: {each}."), soft_wrap=True)
         if found.ledger:
-            out.print("The ledger has the charges.")
+            out.print("The ledger has the run and its charges.")
         out.print(printable(_signed(found.signer, found.key, found.known)), soft_wrap=True)
 
 

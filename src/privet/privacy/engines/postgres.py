@@ -55,7 +55,8 @@ ATTRIBUTES = """
 
 @dataclass(frozen=True)
 class PostgresTable(Here):
-    """``address`` is what the client library takes; it holds no password."""
+    """``address`` is what the client library takes; it holds no password. ``place`` is the server
+    that it has led to, with the database and the table, whoever asks."""
 
     engine = "PostgreSQL"
 
@@ -63,6 +64,7 @@ class PostgresTable(Here):
     table: str
     header: tuple[str, ...]
     types: tuple[str, ...]
+    place: str = ""
 
     @property
     def label(self) -> str:
@@ -206,6 +208,7 @@ def found(known: str, name: str, table: str) -> PostgresTable:
     try:
         (encoding,) = con.execute("SHOW server_encoding").fetchone()
         there = con.execute(ATTRIBUTES, (name,)).fetchall()
+        where = f"{con.info.host}:{con.info.port}/{con.info.dbname}?table={name}"
     except Exception:
         raise DataError(
             f"there is no table {table!r} in the PostgreSQL database, or it may not be read; check "
@@ -219,7 +222,7 @@ def found(known: str, name: str, table: str) -> PostgresTable:
             "table as Parquet"
         )
     names, types = zip(*there, strict=True) if there else ((), ())
-    return PostgresTable(known, name, names, types)
+    return PostgresTable(known, name, names, types, where)
 
 
 def _connected(address: str) -> Any:

@@ -3,7 +3,7 @@
 What is kept was released and paid for; to hand it out once more tells nobody anything new, however
 often. What is "the same" is a key that the front doors make of public facts alone, never of rows:
 whether an answer is found here says nothing about the data, and a table that has changed under the
-same name gets the old answer.
+same name, place and label gets the old answer. Who hands one out says so (``results/certificate``).
 
 The ledger has the key, the run that paid, and the digest of the file; a file that was changed is
 refused. A run that did not end well has none. The file is there before the ledger speaks of it, and
@@ -14,6 +14,8 @@ ledger in memory keeps its evidence in memory.
 from __future__ import annotations
 
 import os
+import re
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -21,6 +23,17 @@ from privet.errors import EvidenceError, OutputError
 from privet.privacy.ledger.book import Ledger
 
 MODE = 0o666  # less the umask, as for the files of results
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """The text that was kept for a key, as it was, the run that paid for it, and the day on which
+    that run began, before it read a row (None in a file that does not say so)."""
+
+    text: str
+    run: str
+    day: str | None
 
 
 def keep(ledger: Ledger, key: str, run: str, text: str) -> None:
@@ -33,19 +46,19 @@ def keep(ledger: Ledger, key: str, run: str, text: str) -> None:
         db.execute("INSERT OR REPLACE INTO evidence VALUES (?, ?, ?)", (key, run, _digest(text)))
 
 
-def kept(ledger: Ledger, key: str) -> str | None:
-    """The text that was kept for a key, as it was; None if there is none."""
+def kept(ledger: Ledger, key: str) -> Kept | None:
+    """What was kept for a key; None if there is nothing."""
     if not ledger._exists():
         return None
     with ledger._transaction() as db:
         found = db.execute(
-            "SELECT runs.id, digest FROM evidence JOIN runs ON runs.id = run"
+            "SELECT runs.id, digest, started FROM evidence JOIN runs ON runs.id = run"
             " WHERE key = ? AND state = 'closed'",
             (key,),
         ).fetchone()
     if found is None:
         return None
-    run, digest = found
+    run, digest, started = found
     text = _read(_place(ledger, run)) if ledger.durable else ledger.texts.get(run)
     if text is None or _digest(text) != digest:
         problem = "is missing or cannot be read" if text is None else "has been changed"
@@ -53,7 +66,8 @@ def kept(ledger: Ledger, key: str) -> str | None:
             f"an identical run has paid for the evidence {str(_place(ledger, run))!r}, but that "
             f"{problem}; put back the file as it was, or ask anew, and pay, with ⟦reuse=False⟧"
         )
-    return text
+    day = DAY.match(str(started))
+    return Kept(text=text, run=run, day=None if day is None else day[0])
 
 
 def _place(ledger: Ledger, run: str) -> Path:

@@ -7,7 +7,9 @@ Noise is drawn once for a question and never kept for another: with kept noise, 
 differ by one site would show the difference.
 
 Who asks is believed for the signature alone, and what is asked is acted upon as it is parsed here.
-No error's text travels: a refusal is one of a few words.
+No error's text travels: a refusal to take part is one of a few words, which follow from the lock,
+the policy, the ledger and the header of the data. A question that is not answered gets the same
+word whatever the cause is: one of its own for data that have changed would tell that they did.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import numpy as np
 
 from privet.errors import BudgetError, LedgerError, MethodError, PrivetError, StudyError
 from privet.files.scratch import held
+from privet.privacy.engines.place import files
 from privet.privacy.ledger import studies
 from privet.privacy.ledger.book import Ledger
 from privet.privacy.ledger.run import Run
@@ -36,11 +39,12 @@ from privet.privacy.together.keys import SecretKeys
 from privet.privacy.together.lock import SITE_COLUMN, Lock
 from privet.privacy.together.masks import total_mask
 from privet.privacy.together.policy import Policy
-from privet.privacy.together.wire import UNIT, Answer, Ask
+from privet.privacy.together.wire import UNIT, Answer, Ask, canonical
 from privet.privacy.vault import Vault
 from privet.schema.model import Schema
 
 JOINED, CHARGED, DATA = "joined", "charged", "data.sha256"
+FAILED = "failed"
 QUERIES = (
     tables.Components,
     tables.Tables,
@@ -63,12 +67,14 @@ class Refusal(StudyError):
 
 @dataclass(frozen=True, kw_only=True)
 class Door:
-    """Of one site in one study. ``folder`` holds its keys and its policy."""
+    """Of one site in one study. ``folder`` holds its keys and its policy. ``on_refusal`` tells the
+    site's own people why others get no answer."""
 
     folder: Path
     lock: Lock
     ledger: Ledger
     data: object
+    on_refusal: Callable[[Exception], None] = lambda _error: None
 
     def __repr__(self) -> str:
         return f"Door({str(self.folder)!r})"
@@ -108,12 +114,22 @@ class Door:
             if said["study"] != self.lock.study:
                 raise Refusal("request", "this is another study")
             if kind == "ask" and ask is not None:
-                return self.ask(ask)
+                return self._asked(ask)
             handlers: dict[str, Callable[[], None]] = {"open": self.check, "close": self.close}
             handlers[kind]()
             return self._signed({"done": kind})
         except Exception as error:
-            return self._signed({"refused": _word(error)})
+            return self._refused(error, _word(error))
+
+    def _asked(self, ask: Ask) -> bytes:
+        try:
+            return self.ask(ask)
+        except Exception as error:  # whatever it is, and whatever it depends on
+            return self._refused(error, FAILED)
+
+    def _refused(self, error: Exception, word: str) -> bytes:
+        self.on_refusal(error)
+        return self._signed({"refused": word})
 
     # -- for the site's own people
 
@@ -127,6 +143,12 @@ class Door:
                 "sites and type it in: privet site join",
             )
         studies.check_room(self.ledger, self._terms)
+        if isinstance(self.data, str | Path) and files(self.data) is None:
+            raise Refusal(
+                "data",
+                "the data are a table of a server, of which nobody can tell whether all questions "
+                "of a study see the same rows; export the table as a file",
+            )
         self._vault(None)  # holds the header against the schema
 
     def check_lock(self) -> None:
@@ -146,14 +168,15 @@ class Door:
         with held(self.folder):
             self._check_place(ask)
             self.check()
+            now = self._fingerprint()  # before a charge, which stays whatever fails after it
             run = studies.enter(self.ledger, self._terms)
             digest = ask.digest(self.lock.study, self.lock.tolerated)
             context = f"{self._keys.name} {digest}"  # two sites may pay from one ledger
             kept = studies.message_of(self.ledger, run, context)
             if kept is not None:
                 return kept
-            self._check_memory(run)
-            message = self._measured(ask, run, digest, context)
+            self._check_memory(run, now)
+            message = self._measured(ask, run, digest, context, now)
             studies.keep(self.ledger, run, context, message)
             return message
 
@@ -172,7 +195,9 @@ class Door:
         constant = {SITE_COLUMN: names.index(here)} if self.lock.compare_sites else None
         return Vault(self.data, self._schema, run, constant)
 
-    def _measured(self, ask: Ask, run: Run, digest: str, context: str) -> bytes:
+    def _measured(
+        self, ask: Ask, run: Run, digest: str, context: str, fingerprint: str | None
+    ) -> bytes:
         honest = len(ask.place.roster) - self.lock.tolerated
         asked = [
             (question.query, GaussianShare(rho=question.rho, honest=honest))
@@ -180,7 +205,7 @@ class Door:
         ]
         what = f"stage {ask.place.stage} of study {self.lock.name!r}, attempt {ask.place.attempt}"
         shares = self._vault(run).share(asked, what, lambda db: studies.claim(db, run.id, context))
-        self._remember(run)
+        self._remember(run, fingerprint)
         numbers = np.concatenate(shares).astype(np.uint64)
         everybody = [site for site in self.lock.sites if site.name in ask.place.roster]
         numbers += total_mask(self._keys, everybody, self.lock.study, digest, len(numbers))
@@ -219,7 +244,7 @@ class Door:
         if size > MOST_NUMBERS:
             raise Refusal("request", f"{size} numbers are asked for; at most {MOST_NUMBERS}")
 
-    def _check_memory(self, run: Run) -> None:
+    def _check_memory(self, run: Run, fingerprint: str | None) -> None:
         """A ledger that was restored from a backup has forgotten charges, and data that were
         changed since the first stage belong to other answers."""
         told = self.folder / CHARGED
@@ -230,25 +255,30 @@ class Door:
                 "an older copy. Close the study, and count what was forgotten as spent",
             )
         known = self.folder / DATA
-        if known.exists() and known.read_text("ascii") != self._fingerprint():
+        if known.exists() and known.read_text("ascii") != fingerprint:
             raise Refusal(
-                "data", "the data file has changed since the first stage of this study; restore it"
+                "data", "the data have changed since the first stage of this study; restore them"
             )
 
-    def _remember(self, run: Run) -> None:
+    def _remember(self, run: Run, fingerprint: str | None) -> None:
         """Notes beside the ledger how often was charged, and of which data; both stay here."""
         _write(self.folder / CHARGED, str(studies.charged(self.ledger, run)))
-        if not (self.folder / DATA).exists() and (now := self._fingerprint()) is not None:
-            _write(self.folder / DATA, now)
+        if not (self.folder / DATA).exists() and fingerprint is not None:
+            _write(self.folder / DATA, fingerprint)
 
     def _fingerprint(self) -> str | None:
-        if not isinstance(self.data, str | Path):
+        """Of all files that hold the rows; None of a frame. It stays at this site."""
+        found = files(self.data)
+        if found is None:
             return None
-        with Path(self.data).open("rb") as file:
-            total = sha256()
-            while block := file.read(1 << 20):
-                total.update(block)
-        return total.hexdigest()
+        try:
+            each = [_digest(path) for path in found]
+        except OSError as error:
+            raise Refusal("data", f"the data cannot be read ({error.strerror})") from None
+        if len(each) == 1:
+            return each[0]
+        names = (str(path.absolute()) for path in found)
+        return sha256(canonical(dict(zip(names, each, strict=True)))).hexdigest()
 
     @property
     def _joined(self) -> str | None:
@@ -273,6 +303,14 @@ def _write(path: Path, text: str) -> None:
     os.replace(part, path)
 
 
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        total = sha256()
+        while block := file.read(1 << 20):
+            total.update(block)
+    return total.hexdigest()
+
+
 def _word(error: Exception) -> str:
     if isinstance(error, Refusal):
         return error.word
@@ -282,7 +320,7 @@ def _word(error: Exception) -> str:
         return "method"
     if isinstance(error, PrivetError):
         return "data"
-    return "request" if isinstance(error, KeyError | TypeError | ValueError) else "failed"
+    return "request" if isinstance(error, KeyError | TypeError | ValueError) else FAILED
 
 
 def said_by(text: bytes, lock: Lock, origin: str) -> dict[str, Any]:

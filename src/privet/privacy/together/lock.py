@@ -115,8 +115,9 @@ class Lock:
 
     @property
     def alone_epsilon(self) -> float:
-        """What is left of the promise if all other sites and the coordinator collude: a site's own
-        share of noise, which is that of the promise divided by the number of honest shares."""
+        """To which the guarantee weakens if all other sites and the coordinator collude: that of a
+        site's own share of noise, which is that of the promise divided by the number of honest
+        shares."""
         return epsilon_of(Fraction(self.budget, UNIT) * self.honest, self.delta, ACCOUNTING)
 
     def site(self, name: str) -> PublicKeys | None:

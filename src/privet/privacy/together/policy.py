@@ -40,8 +40,9 @@ class Policy:
             )
         if lock.alone_epsilon > self.alone_epsilon:
             return "policy", (
-                f"if all others colluded, epsilon {lock.alone_epsilon:.3g} would be left of the "
-                f"promise, but this site's policy allows {self.alone_epsilon:g} (alone_epsilon)"
+                f"if all others colluded, the guarantee would weaken to epsilon "
+                f"{lock.alone_epsilon:.3g}, but this site's policy allows {self.alone_epsilon:g} "
+                "(alone_epsilon)"
             )
         if lock.tolerated < self.tolerated:
             return "sites", (
@@ -76,7 +77,7 @@ def text(account: str) -> str:
 account = "{quoted}"
 rows_per_person = 1     # a person has at most so many rows here
 largest_epsilon = 1.0   # of one study
-alone_epsilon = 5.0     # what may remain of a promise if everybody else colludes
+alone_epsilon = 5.0     # to which the guarantee may weaken if everybody else colludes
 tolerated = 1           # a study must hold against so many colluding sites at least
 fewest_sites = 3        # a study must not go on with fewer
 methods = []            # empty: any

@@ -16,7 +16,7 @@ from privet.methods.plan import plan
 from privet.results.diagnostics import rounded, seen_by
 from privet.results.explanation import Explanation
 from privet.results.report.edges import edges, explained, picture
-from privet.results.report.page import badge, method_of, page, promise
+from privet.results.report.page import head, method_of, page, promise
 from privet.results.saved import Saved
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def report(found: Discovery) -> str:
     """The page as HTML text."""
     name, told = found.certificate["schema"], explained(found)
     parts = [
-        f"<h1>Causal graph of {safe(name)}</h1>{badge(found.certificate)}",
+        head(f"Causal graph of {name}", found.certificate),
         _columns(found),
         picture(found.graph, found.plot(), len(found.graph.undecided)),
         section("How sure each edge is", edges(found.graph, told) + paragraphs(found.notes)),
@@ -52,7 +52,7 @@ def plain_report(found: Comparison) -> str:
     return page(
         name,
         [
-            f"<h1>{safe(found.method)} on {safe(name)}</h1>{badge(found.certificate)}",
+            head(f"{found.method} on {name}", found.certificate),
             picture(found.graph, found.plot()),
             section("The edges", edges(found.graph, ()) + paragraphs(found.notes)),
             section("What is promised", promise(found.certificate)),

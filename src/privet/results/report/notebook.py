@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from privet.graph.notebook import edges_table, marks_read
 from privet.markup.pieces import notebook, paragraphs, safe
-from privet.results.report.page import badge
+from privet.results.report.page import badge, not_measured
 from privet.results.report.pairs import pairs_table
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def discovery_html(found: Discovery) -> str:
     open_ = len(found.undecided)
     undecided = [f"{open_} pairs are undecided: see found.undecided."] if open_ else []
     return notebook(
+        not_measured(found.certificate),
         f"<p><b>{safe(found.certificate['schema'])}</b> by {safe(found.method)}: "
         f"{safe(found.graph.told())} {badge(found.certificate)}</p>",
         _pictured(found.graph),
@@ -45,6 +46,7 @@ def certificate_html(certificate: Certificate) -> str:
 
 def orientations_html(found: Orientations) -> str:
     return notebook(
+        not_measured(found.certificate),
         f"<p>{safe(found.method)} {badge(found.certificate)}</p>",
         pairs_table(found.pairs),
         _promise(found.certificate),

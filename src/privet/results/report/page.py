@@ -13,6 +13,7 @@ from importlib import resources
 from typing import Any
 
 from privet.markup.pieces import paragraphs, safe, table
+from privet.results.certificate import AGAIN
 
 FOLDER = resources.files(__package__)
 
@@ -58,6 +59,16 @@ def badge(certificate: Mapping[str, Any]) -> str:
         f'<span class="badge good">differentially private: epsilon {certificate["epsilon"]:g}, '
         f"delta {certificate['delta']:g}</span>"
     )
+
+
+def head(title: str, certificate: Any) -> str:
+    """What the page is about, what is promised and, before all else, if nothing was measured."""
+    return f"<h1>{safe(title)}</h1>{badge(certificate)}{not_measured(certificate)}"
+
+
+def not_measured(certificate: Any) -> str:
+    known = certificate.not_measured
+    return f'<p class="bad">{safe(known)} {safe(AGAIN)}</p>' if known else ""
 
 
 def promise(certificate: Any) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from privet.markup.pieces import mark, safe, section, table
 from privet.pairs.way import Orientation, chance, way_named
-from privet.results.report.page import badge, method_of, page, promise
+from privet.results.report.page import head, method_of, page, promise
 
 if TYPE_CHECKING:
     from privet.results.orientations import Orientations
@@ -28,7 +28,7 @@ def report(found: Orientations) -> str:
     return page(
         name,
         (
-            f"<h1>Causes and effects in {safe(name)}</h1>{badge(found.certificate)}",
+            head(f"Causes and effects in {name}", found.certificate),
             section("The pairs", pairs_table(found.pairs)),
             section("What is promised", promise(found.certificate)),
             section("How it was made", _made(found)),
