@@ -13,19 +13,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from privet.schema.model import Schema
 
+
+def words_in(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")  # also of birthYear and DOB
-_BORN = frozenset(
+_BORN = words_in(
     "age sex gender race ethnicity ethnic ancestry native nativity born dob yob birthday birthdate "
-    "birthyear birthplace".split()
+    "birthyear birthplace"
 )
 # Words that make another fact of it: age_at_death, birth weight, race time, child's age, number of
 # births, age group of a spouse.
-_OTHER = frozenset(
+_OTHER = words_in(
     "at of weight weights rate rates order control interval first last onset death diagnosis start "
-    "end retirement marriage married menarche menopause admission surgery ratio time times car house vehicle company firm building account tree stand "
-    "count number n".split()
+    "end retirement marriage married menarche menopause admission surgery ratio time times car "
+    "house vehicle company firm building account tree stand "
+    "count number n"
 )
-_OF_BIRTH = frozenset("place date year month day country".split())
+_OF_BIRTH = words_in("place date year month day country")
 
 
 def words_of(name: str) -> tuple[str, ...]:

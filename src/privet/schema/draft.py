@@ -7,7 +7,6 @@ until somebody confirms that it is public knowledge.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
@@ -127,8 +126,8 @@ def _choices(missing: Chosen, names: Sequence[str]) -> Mapping[str, Any]:
         if missing not in (None, "drop", "level"):
             raise SchemaError(
                 f"⟦missing={missing!r}¦--missing {missing}⟧ is no choice for all columns; choose "
-                "'drop' or 'level'⟦, or give a dict from names, such as {'weight': {'value': 70}}¦, "
-                "or write { value = V } into the schema, column by column⟧"
+                "'drop' or 'level'⟦, or give a dict from names, such as {'weight': {'value': 70}}"
+                "¦, or write { value = V } into the schema, column by column⟧"
             )
         return {"": CHOOSE if missing is None else missing}
     check_names("missing", missing, names)

@@ -18,15 +18,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from privet.errors import DataError
-from privet.schema.born import born_with, words_of
+from privet.schema.born import born_with, words_in, words_of
 from privet.schema.cells import Cells, Look
 
-PERSONS = frozenset(
+PERSONS = words_in(
     "id ids nr hid pid uid uuid ident identifier subject subjects subj patient patients person "
     "persons people individual participant respondent user customer client member employee worker "
-    "pupil student animal ssn mrn caseid patid subjid hhid household case".split()
+    "pupil student animal ssn mrn caseid patid subjid hhid household case"
 )
-NO_PERSON = frozenset(
+NO_PERSON = words_in(
     "age year years yr month week day days date time hour hours minute period wave visit round "
     "session zip zipcode postcode postal plz fips state county country region province city town "
     "village district commune area block location place school class teacher college university "
@@ -34,11 +34,11 @@ NO_PERSON = frozenset(
     "firm company industry sector occupation occ job product item brand model make type group "
     "treatment dose cluster strata stratum batch lot plate run study trial team league score grade "
     "level rank order count number freq frequency weight weights n plot field farm variety race "
-    "income wage wages salary price cost start stop end".split()
+    "income wage wages salary price cost start stop end"
 )
 NAMED, UNNAMED = 10, 20  # different ones, from which on a column may say whose row it is
 CONSTANT, BY_CHANCE = 0.98, 0.8  # shares of persons: a fact of a person, and one that may be
-COUNTED = frozenset("freq frequency frequencies count counts n cases".split())
+COUNTED = words_in("freq frequency frequencies count counts n cases")
 FEW = 12  # levels of each column of a table that counts people
 
 

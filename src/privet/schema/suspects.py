@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from privet.schema.born import words_of
+from privet.schema.born import words_in, words_of
 from privet.schema.cells import MOST, Look
 from privet.schema.column import Column
 
@@ -17,9 +17,9 @@ DATES = re.compile(
     r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?|\d{1,2}[./]\d{1,2}[./]\d{4}|\d{4}/\d{1,2}/\d{1,2}"
 )
 WHOLE = re.compile(r"[+-]?\d{1,18}")
-CODES = frozenset(
+CODES = words_in(
     "zip zipcode postcode postal postalcode plz fips state county country region province city "
-    "town village commune district school hospital".split()
+    "town village commune district school hospital"
 )
 SENTINEL = re.compile(r"-?9{2,}(\.0)?|-(1|8|9|[89]8|[789]77|8{2,})(\.0)?")
 FAR = 0.5  # of the range: a gap before the last number from which on it may be a code
