@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privet.arrays import Indices
 from privet.errors import DataError, expect
 from privet.files.bar import without_bar
 from privet.files.delimited import records
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 MOST = 32  # distinct texts up to which a draft lists them all: what tables serve
+FIRST, MOSTLY = 2_000, 0.8  # rows that are looked at first, and the share that shows a fact
 MISSING = ("", "na", "nan", "null", "?")
 
 
@@ -33,6 +36,7 @@ class Look:
     distinct: int
     rows: int
     missing: int  # cells
+    most: int  # rows with the same value
     numeric: bool
     range: tuple[float, float] | None
     median: float | None = None
@@ -68,16 +72,18 @@ class Cells:
             " AND bool_or(contains(v, ',')), false),"
             r" coalesce(bool_and(regexp_full_match(v, '\d+')) FILTER (NOT gone)"
             r" AND bool_or(regexp_full_match(v, '0\d+')), false),"
-            " coalesce(bool_and(x = floor(x)), false) FROM seen"
+            " coalesce(bool_and(x = floor(x)), false), coalesce(max(times) FILTER (NOT gone), 0)"
+            " FROM seen"
         ).fetchone()
         assert row is not None  # an aggregate always answers
-        missing, numeric, low, high, middle, distinct, rows, ends, commas, zeros, whole = row
+        missing, numeric, low, high, middle, distinct, rows, ends, commas, zeros, whole, most = row
         values = base.execute(f"SELECT v FROM seen WHERE NOT gone LIMIT {MOST + 1}").fetchall()
         return Look(
             values=tuple({str(value).strip() for (value,) in values} - {""}),
             distinct=int(distinct),
             rows=int(rows or 0),
             missing=int(missing),
+            most=int(most),
             numeric=bool(numeric),
             range=(low, high) if numeric else None,
             median=middle if numeric else None,
@@ -87,41 +93,55 @@ class Cells:
             whole=bool(numeric and whole),
         )
 
-    def most_rows(self, column: int) -> int:
-        """The most rows that have the same cell, missing ones aside."""
-        return self._one(
-            f"SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM cells "
-            f"WHERE NOT {_gone(_cell(column))} GROUP BY {_cell(column)})"
-        )
-
     def combinations(self, columns: Sequence[int]) -> int:
         """How many rows differ in these columns."""
         cells = ", ".join(map(_cell, columns))
         return self._one(f"SELECT count(*) FROM (SELECT DISTINCT {cells} FROM cells)")
 
-    def constant_within(self, column: int, others: Sequence[int]) -> list[tuple[float, int]]:
+    @cached_property
+    def first(self) -> Indices:
+        """The cells of the first rows, as codes: rows x columns."""
+        cells = ", ".join(f"coalesce({_cell(i)}, '') AS c{i}" for i in range(len(self.names)))
+        found = self._base.execute(f"SELECT {cells} FROM cells LIMIT {FIRST}").fetchall()
+        columns = zip(*found, strict=True)
+        codes = [
+            np.unique(np.array(column, dtype=str), return_inverse=True)[1] for column in columns
+        ]
+        return np.stack(codes, axis=1)
+
+    def mostly_constant(self, column: int) -> list[int]:
+        """The other columns that, in the first rows, rarely differ between two rows that are alike
+        in ``column``; all, if no two are."""
+        rows = self.first[np.argsort(self.first[:, column], kind="stable")]
+        alike = rows[1:, column] == rows[:-1, column]
+        if not alike.any():
+            return [i for i in range(len(self.names)) if i != column]
+        share = (rows[1:] == rows[:-1])[alike].mean(axis=0)
+        return [i for i in np.flatnonzero(share >= MOSTLY).tolist() if i != column]
+
+    def constant_within(self, column: int, others: Sequence[int]) -> list[float]:
         """Of each other column: in which share of the groups of several rows that ``column``
-        makes it is constant, and how often it changes from group to group, in their order."""
-        pick = ", ".join(
-            f"min({_cell(i)}) AS l{i}, coalesce(min({_cell(i)}) = max({_cell(i)}), true) AS s{i}"
-            for i in others
+        makes it is constant."""
+        cell = _cell(column)
+        same = ", ".join(
+            f"coalesce(min({each}) = max({each}), true)::INT AS s{i}"
+            for i, each in zip(others, map(_cell, others), strict=True)
         )
-        order = f"try_cast({_cell(column)} AS DOUBLE), {_cell(column)}"
-        self._base.execute(
-            f"CREATE OR REPLACE TEMP TABLE groups AS SELECT row_number() OVER (ORDER BY {order}) "
-            f"AS place, count(*) AS n, {pick} FROM cells WHERE NOT {_gone(_cell(column))} "
-            f"GROUP BY {_cell(column)}"
+        shares = ", ".join(f"coalesce(avg(s{i}), 1)" for i in others)
+        found = self._base.execute(
+            f"SELECT {shares} FROM (SELECT {same} FROM cells WHERE NOT {_gone(cell)} "
+            f"GROUP BY {cell} HAVING count(*) > 1)"
+        ).fetchone()
+        return [float(share) for share in found or ()]
+
+    def changes(self, column: int, other: int) -> int:
+        """How often ``other`` changes from one value of ``column`` to the next, in their order."""
+        cell = _cell(column)
+        return self._one(
+            f"SELECT count(*) FILTER (v IS DISTINCT FROM before) - 1 FROM (SELECT v, lag(v) OVER "
+            f"(ORDER BY try_cast(k AS DOUBLE), k) AS before FROM (SELECT {cell} AS k, "
+            f"min({_cell(other)}) AS v FROM cells WHERE NOT {_gone(cell)} GROUP BY 1))"
         )
-        found = []
-        for i in others:
-            row = self._base.execute(
-                f"SELECT coalesce(avg(s{i}::INT) FILTER (n > 1), 0), count(*) FILTER (l{i} "
-                f"IS DISTINCT FROM before) - 1 FROM (SELECT n, s{i}, l{i}, "
-                f"lag(l{i}) OVER (ORDER BY place) AS before FROM groups)"
-            ).fetchone()
-            assert row is not None
-            found.append((float(row[0]), int(row[1])))
-        return found
 
     def agreement(self, column: int) -> float:
         """How likely two rows, drawn at random, have the same cell."""

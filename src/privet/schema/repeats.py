@@ -58,7 +58,7 @@ def person_in(cells: Cells, looks: Mapping[str, Look]) -> Person | None:
         by_name = _is_named(words_of(name))
         if not _may_be(name, look, NAMED if by_name else UNNAMED):
             continue
-        if not by_name and not _are_many(look, cells.most_rows(i)):
+        if not by_name and not _are_many(look):
             continue
         facts = _facts(cells, i, looks)
         if by_name or len(facts) >= 2:
@@ -66,12 +66,12 @@ def person_in(cells: Cells, looks: Mapping[str, Look]) -> Person | None:
     if not found:
         return None
     *_, i, facts = max(found, key=lambda one: one[:3])
-    name, rows = cells.names[i], cells.most_rows(i)
+    name = cells.names[i]
     look = looks[name]
     alike = f"; within one, {' and '.join(map(repr, facts[:3]))} never change" if facts else ""
     said = f"it has {look.distinct:,} values in {look.rows - look.missing:,} rows{alike}"
     notes = {"person": said, "rows_per_person": "the most rows with one value of `person`"}
-    return Person(column=name, rows=rows, notes=notes)
+    return Person(column=name, rows=look.most, notes=notes)
 
 
 def _is_named(words: Sequence[str]) -> bool:
@@ -79,9 +79,9 @@ def _is_named(words: Sequence[str]) -> bool:
     return any(word in PERSONS and (word != "nr" or word == words[-1]) for word in words)
 
 
-def _are_many(look: Look, most: int) -> bool:
+def _are_many(look: Look) -> bool:
     rows = look.rows - look.missing
-    return 2 * look.distinct <= rows and 10 * most <= rows
+    return 2 * look.distinct <= rows and 10 * look.most <= rows
 
 
 def _may_be(name: str, look: Look, least: int) -> bool:
@@ -99,13 +99,17 @@ def _may_be(name: str, look: Look, least: int) -> bool:
 def _facts(cells: Cells, person: int, looks: Mapping[str, Look]) -> list[str]:
     """The columns that never change within one person, though by chance they would."""
     names = cells.names
-    others = [i for i in range(len(names)) if i != person and looks[names[i]].distinct > 1]
-    found = []
-    for i, (share, changes) in zip(others, cells.constant_within(person, others), strict=True):
-        ordered = changes < looks[names[i]].distinct  # each of its values in one stretch
-        if share >= CONSTANT and not ordered and cells.agreement(i) <= BY_CHANCE:
-            found.append(names[i])
-    return found
+    others = [i for i in cells.mostly_constant(person) if looks[names[i]].distinct > 1]
+    if not others:
+        return []
+    shares = zip(others, cells.constant_within(person, others), strict=True)
+    return [
+        names[i]
+        for i, share in shares
+        if share >= CONSTANT
+        and cells.agreement(i) <= BY_CHANCE
+        and cells.changes(person, i) >= looks[names[i]].distinct  # not one stretch for each value
+    ]
 
 
 def check_counted(cells: Cells, looks: Mapping[str, Look]) -> None:
