@@ -139,3 +139,25 @@ def test_a_missing_cell_is_safe_where_nothing_is_declared() -> None:
     assert made.column("weight").missing_value == 70
     found = privet.discover(TABLE, made, epsilon=1, ledger=":memory:")
     assert any("'weight' as 70" in text for text in found.certificate["assumptions"])
+
+
+def test_the_owner_checks_an_unfinished_schema(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["schema", "check", str(files[0]), "--schema", str(files[1])]) == 0
+    assert "210 (70%)" in capsys.readouterr().out
+
+
+def test_python_plans_only_what_is_finished() -> None:
+    made = privet.draft(TABLE, name="icu")
+    for ask in (privet.plan, privet.plan_sites):
+        with pytest.raises(SchemaError, match=r"'weight', 'smokes'"):
+            ask(made, 300, 1.0, **({"sites": 3} if ask is privet.plan_sites else {}))
+
+
+def test_frames_count_as_files_do() -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    plain = privet.draft(TABLE, name="icu")
+    for frame in (pandas.DataFrame(TABLE), polars.DataFrame(TABLE)):
+        made = privet.draft(frame, name="icu")
+        assert made == plain and made.notes == plain.notes
