@@ -61,7 +61,7 @@ def test_a_confirmed_entry_can_be_deleted(tmp_path: Path) -> None:
     assert Schema.from_toml("\n".join(lines)).unconfirmed == ()
 
 
-@pytest.mark.parametrize("cell", ["", "NA", "NaN", "null", "?", " ", "nan"])
+@pytest.mark.parametrize("cell", ["", "NA", "NaN", "null", "?", " ", "nan", "N/A", "."])
 def test_missing_cells_are_seen(tmp_path: Path, cell: str) -> None:
     numbers = [f"{'ab'[i % 2]},{i}" for i in range(30)]
     path = table(tmp_path, "text,number", [*numbers, f"{cell},{cell}"])
@@ -314,3 +314,11 @@ def test_codes_of_places_are_no_numbers(name: str) -> None:
 def test_numbers_that_begin_with_a_zero_are_codes(tmp_path: Path) -> None:
     made = privet.draft(of(tmp_path, key=[f"{i:04d}" for i in range(40)], y=FLAGS))
     assert made.names == ("y",)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"), [({}, "no columns"), ({"a": [1, 2, 3], "b": [1]}, "'b' has 1 rows and 'a'")]
+)
+def test_what_is_no_table_is_refused(data: dict[str, list[int]], said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        privet.draft(data, name="odd")

@@ -11,6 +11,7 @@ import pytest
 import privet
 from privet.cli.main import main
 from privet.errors import SchemaError
+from privet.privacy.vault import Vault
 from privet.schema.missing import CHOICES
 from privet.schema.model import Schema
 
@@ -150,9 +151,15 @@ def test_the_owner_checks_an_unfinished_schema(
 
 def test_python_plans_only_what_is_finished() -> None:
     made = privet.draft(TABLE, name="icu")
-    for ask in (privet.plan, privet.plan_sites):
-        with pytest.raises(SchemaError, match=r"'weight', 'smokes'"):
-            ask(made, 300, 1.0, **({"sites": 3} if ask is privet.plan_sites else {}))
+    with pytest.raises(SchemaError, match=r"'weight', 'smokes'"):
+        privet.plan(made, 300, 1.0)
+    with pytest.raises(SchemaError, match=r"'weight', 'smokes'"):
+        privet.plan_sites(made, 300, 1.0, sites=3)
+
+
+def test_the_vault_opens_nothing_for_an_unfinished_schema() -> None:
+    with pytest.raises(SchemaError, match=r"'weight', 'smokes'"):
+        Vault(TABLE, privet.draft(TABLE, name="icu"), None)
 
 
 def test_frames_count_as_files_do() -> None:

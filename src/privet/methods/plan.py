@@ -120,7 +120,7 @@ def plan_sites(
         together=lines(shares) if sites >= FEWEST_TOGETHER else None,
         colluders=colluders,
         noise_factor=factor,
-        warnings=alone.warnings,
+        warnings=weak_delta(alone.delta, rows),
     )
 
 

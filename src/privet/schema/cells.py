@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MOST = 32  # distinct texts up to which a draft lists them all: what tables serve
 FIRST, MOSTLY = 2_000, 0.8  # rows that are looked at first, and the share that shows a fact
-MISSING = ("", "na", "nan", "null", "?")
+MISSING = ("", "na", "nan", "null", "?", "n/a", "#n/a", "<na>", ".")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,8 +180,21 @@ def cells_of(data: Any) -> Iterator[Cells]:
             yield Cells(base, names)
         return
     header = header_of(data)
-    with cells_in(header, [[texts(data, i) for i in range(len(header))]]) as made:
+    columns = [texts(data, i) for i in range(len(header))]
+    _check_even(header, columns)
+    with cells_in(header, [columns]) as made:
         yield made
+
+
+def _check_even(header: Sequence[str], columns: Sequence[Sequence[str | None]]) -> None:
+    if not header:
+        raise DataError("the data have no columns; give at least two, with their names")
+    for name, column in zip(header, columns, strict=True):
+        if len(column) != len(columns[0]):
+            raise DataError(
+                f"column {name!r} has {len(column)} rows and {header[0]!r} has {len(columns[0])}; "
+                "give one cell per row in every column, None for a missing one"
+            )
 
 
 @contextmanager
