@@ -5,8 +5,8 @@ A column is proposed as the person if its cells repeat, and
 
 - its name says so (`id`, `patient`, `subject`, ...) and at least 10 different ones are there, or
 - at least 20 different ones are there, with two or more rows each on average and none with more
-  than a tenth of all rows, and two other columns never change within one of them though they would
-  by chance, and are no mere function of its order, as an age group is of age.
+  than a tenth of all rows, and two other columns hardly ever change within one of them though
+  they would by chance, and are no mere function of its order, as an age group is of age.
 
 A name that speaks of a time, a place, a group or an age (`year`, `zip`, `school`, `age`) is never
 proposed, and neither is a column of fractions.
@@ -68,7 +68,7 @@ def person_in(cells: Cells, looks: Mapping[str, Look]) -> Person | None:
     *_, i, facts = max(found, key=lambda one: one[:3])
     name = cells.names[i]
     look = looks[name]
-    alike = f"; within one, {' and '.join(map(repr, facts[:3]))} never change" if facts else ""
+    alike = f"; within one, {' and '.join(map(repr, facts[:3]))} hardly ever change" if facts else ""
     said = f"it has {look.distinct:,} values in {look.rows - look.missing:,} rows{alike}"
     notes = {"person": said, "rows_per_person": "the most rows with one value of `person`"}
     return Person(column=name, rows=look.most, notes=notes)
@@ -97,7 +97,7 @@ def _may_be(name: str, look: Look, least: int) -> bool:
 
 
 def _facts(cells: Cells, person: int, looks: Mapping[str, Look]) -> list[str]:
-    """The columns that never change within one person, though by chance they would."""
+    """The columns that hardly ever change within one person, though by chance they would."""
     names = cells.names
     others = [i for i in cells.mostly_constant(person) if looks[names[i]].distinct > 1]
     if not others:
