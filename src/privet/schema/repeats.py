@@ -68,7 +68,8 @@ def person_in(cells: Cells, looks: Mapping[str, Look]) -> Person | None:
     *_, i, facts = max(found, key=lambda one: one[:3])
     name = cells.names[i]
     look = looks[name]
-    alike = f"; within one, {' and '.join(map(repr, facts[:3]))} hardly ever change" if facts else ""
+    some = " and ".join(map(repr, facts[:3]))
+    alike = f"; within one, {some} hardly ever change" if facts else ""
     said = f"it has {look.distinct:,} values in {look.rows - look.missing:,} rows{alike}"
     notes = {"person": said, "rows_per_person": "the most rows with one value of `person`"}
     return Person(column=name, rows=look.most, notes=notes)
