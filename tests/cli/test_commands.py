@@ -44,8 +44,9 @@ def test_plan_says_which_epsilon_an_effect_needs_without_being_told_one(
 
 
 def test_plan_names_what_it_guesses_and_what_will_not_show(home: Path, run: Run) -> None:
-    shown = run("plan", "schema.toml", "--rows", "50", "--epsilon", "0.1").out
-    assert "--margins uneven" in shown and "would show in 3 pairs: rain and sprinkler" in shown
+    shown = run("plan", "schema.toml", "--rows", "50", "--epsilon", "0.1")
+    assert "--margins uneven" in shown.out and "would show in" not in shown.out
+    assert "about 50 rows are too few for these 3 columns at epsilon 0.1: in 3 of 3" in shown.err
     words = ("plan", "schema.toml", "--rows", "50", "--epsilon", "0.1", "--margins", "uneven")
     assert "equally common" not in run(*words).out
     assert json.loads(run(*words, "--json").out)["invisible"][0] == ["rain", "sprinkler"]

@@ -343,3 +343,16 @@ def test_nothing_is_left_beside_the_output(home: Path, run: Run) -> None:
     kept = ("out", "ledger.db.evidence")
     after = {name for name in snapshot(home) if not name.startswith(kept)}
     assert after - before == {"ledger.db"}
+
+
+def test_too_few_rows_are_said_before_anything_is_spent(home: Path, run: Run) -> None:
+    """Where their number is public; the run is refused for its data, and has warned before."""
+    public = 'name = "few"\nadjacency = "replace-one"\nrows = 178\n' + SCHEMA.split("\n", 1)[1]
+    (home / "few.toml").write_text(public.replace('adjacency = "add-remove"\n', ""))
+    words = ("few.toml", "--epsilon", "0.1", "--ledger", "few.db", "--output", "few")
+    said = run("discover", "nowhere.csv", "--schema", *words)
+    assert said.code == 2 and "about 178 rows are too few for these" in said.err
+    assert not Path("few.db").exists() or Ledger("few.db").accounts() == ()
+    many = public.replace("rows = 178", "rows = 3000000")
+    (home / "few.toml").write_text(many.replace('adjacency = "add-remove"\n', ""))
+    assert "too few" not in run("discover", "nowhere.csv", "--schema", *words).err

@@ -217,3 +217,10 @@ def test_the_planned_effect_is_found_in_eight_of_ten_runs(epsilon: float, levels
     hits = int((found > log(1 / default_level(8))).sum())
     assert binomtest(hits, runs, 0.77, alternative="less").pvalue > 1e-6, hits / runs
     assert binomtest(hits, runs, 0.83, alternative="greater").pvalue > 1e-6, hits / runs
+
+
+def test_one_site_with_too_few_rows_does_not_warn_of_all() -> None:
+    names = ["a", "b", "c"]
+    schema = Schema.of(names, levels={name: ["0", "1"] for name in names}, name="few")
+    assert any("too few" in text for text in plan(schema, 40, 0.5, 0).warnings)
+    assert plan_sites(schema, 40, 0.5, 0, sites=50).warnings == ()

@@ -142,6 +142,24 @@ def test_levels_that_are_too_many_for_the_budget() -> None:
     assert said(results[0])["levels"].columns == ("fine",)
 
 
+def test_too_few_rows_are_said_once() -> None:
+    """No column is to blame where even two of two levels would hide a strong effect."""
+    names = [f"x{i}" for i in range(14)]
+    schema = Schema.of(names, levels={name: ["a", "b", "c"] for name in names}, name="few")
+    rng = np.random.default_rng(3)
+    table = {name: rng.choice(["a", "b", "c"], size=178).tolist() for name in names}
+    result = privet.discover(table, schema, epsilon=1, delta=1e-6, ledger=":memory:")
+    kinds = [one.kind for one in result.diagnostics]
+    assert kinds.count("few rows") == 1 and "levels" not in kinds
+    text = said(result)["few rows"].text
+    assert "too few for these 14 columns at epsilon 1: in" in text and "of 91 pairs" in text
+    assert "give or take" in text  # their number is private
+    made = privet.plan(schema, rows=178, epsilon=1, delta=1e-6)
+    assert any("about 178 rows are too few" in warning for warning in made.warnings)
+    many = privet.plan(schema, rows=10**7, epsilon=1, delta=0)
+    assert not any("too few" in warning for warning in many.warnings)
+
+
 def with_copy(**facts: Any) -> Discovery:
     """cause --> effect, and a copy of the cause under other names."""
     flip = RNG.random(ROWS) < 0.2

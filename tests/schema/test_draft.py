@@ -49,7 +49,7 @@ def test_every_fact_read_is_marked_and_listed(tmp_path: Path) -> None:
     text = draft(table(tmp_path, "x,y", rows))
     facts = {"x.kind", "x.levels", "x.missing", "y.kind", "y.bounds"}
     assert set(Schema.from_toml(text).unconfirmed) == facts
-    marked = [line for line in text.splitlines() if line.endswith("# read from the data")]
+    marked = [line for line in text.splitlines() if "# read from the data" in line]
     assert len(marked) == len(facts)
     assert text.startswith("# DRAFT") and "without paying" in text and "certificate" in text
 
@@ -61,13 +61,14 @@ def test_a_confirmed_entry_can_be_deleted(tmp_path: Path) -> None:
     assert Schema.from_toml("\n".join(lines)).unconfirmed == ()
 
 
-@pytest.mark.parametrize("cell", ["", "NA", "NaN", "null", "?", " ", "nan"])
+@pytest.mark.parametrize("cell", ["", "NA", "NaN", "null", "?", " ", "nan", "N/A", "."])
 def test_missing_cells_are_seen(tmp_path: Path, cell: str) -> None:
     numbers = [f"{'ab'[i % 2]},{i}" for i in range(30)]
     path = table(tmp_path, "text,number", [*numbers, f"{cell},{cell}"])
     text, number = Schema.from_toml(draft(path)).columns
-    assert text.levels == ("a", "b") and text.missing == "level"
-    assert number.bounds == (0, 30) and number.missing_value == 15
+    assert text.levels == ("a", "b") and text.missing == "choose"
+    assert number.bounds == (0, 30) and number.missing == "choose"
+    assert draft(path).count("# read from the data: 1 cell is missing, 3%") == 2
 
 
 def test_levels_of_whole_numbers_are_in_their_order(tmp_path: Path) -> None:
@@ -96,9 +97,9 @@ def test_odd_names_and_levels_survive(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
 def test_the_header_tells_the_delimiter(tmp_path: Path, delimiter: str) -> None:
-    rows = [delimiter.join(("1,5", cell)) for cell in "abc"]
-    text = draft(table(tmp_path, delimiter.join(("n", "c")), [*rows, f"2,5{delimiter}a"]))
-    assert Schema.from_toml(text).column("n").levels == ("1,5", "2,5")
+    rows = [delimiter.join(("a,b", cell)) for cell in "abc"]
+    text = draft(table(tmp_path, delimiter.join(("n", "c")), [*rows, f"c,d{delimiter}a"]))
+    assert Schema.from_toml(text).column("n").levels == ("a,b", "c,d")
 
 
 def test_compressed_files(tmp_path: Path) -> None:
@@ -122,7 +123,7 @@ def test_parquet(tmp_path: Path) -> None:
     assert grade.levels == ("0", "1", "2") and grade.kind == "ordinal"
     assert flag.name == 'is "x"' and flag.levels == ("false", "true")
     assert size.bounds == (0, 30)
-    assert text.levels == ("a", "b") and text.missing == "level"
+    assert text.levels == ("a", "b") and text.missing == "choose"
 
 
 BAD_FILES = {
@@ -202,6 +203,8 @@ def test_names_that_tell_nothing_propose_nothing(tmp_path: Path, header: str) ->
         *[(name, True) for name in ("age", "Age", "SEX", "native-country", "DOB", "birthYear")],
         *[(name, True) for name in ("mother age", "place_of_birth", "race")],
         *[(name, False) for name in ("stage", "wage", "sexton", "embrace", "agent", "income")],
+        *[(name, False) for name in ("age_at_death", "birthweight", "birth_weight", "birth rate")],
+        *[(name, False) for name in ("ageAtDiagnosis", "age_of_car", "race_time", "births")],
     ],
 )
 def test_which_names_speak_of_birth(name: str, born: bool) -> None:
@@ -262,3 +265,60 @@ def test_a_row_in_the_place_of_the_header_is_refused(tmp_path: Path) -> None:
         privet.draft(tmp_path / "t.csv")
     (tmp_path / "t.csv").write_text("2019,2020\n" + "no,yes\nyes,no\n" * 30)
     assert privet.draft(tmp_path / "t.csv").names == ("2019", "2020")
+
+
+# --- what it says of single columns ----------------------------------------------------------
+
+
+def test_levels_that_are_numbers_are_in_their_order(tmp_path: Path) -> None:
+    doses: list[object] = [0.5, 1, 2.5, 10, 20] * 8
+    for data in ({"dose": doses, "y": FLAGS}, of(tmp_path, dose=doses, y=FLAGS)):
+        dose = privet.draft(data, name="doses").column("dose")
+        assert dose.kind == "ordinal" and dose.levels == ("0.5", "1", "2.5", "10", "20")
+
+
+@pytest.mark.parametrize("count", [10, 40])
+def test_decimal_commas_are_no_levels(count: int, tmp_path: Path) -> None:
+    rows = [f"{i % count},5;{'ab'[i % 2]}" for i in range(80)]
+    made = privet.draft(table(tmp_path, "size;x", rows))
+    assert made.names == ("x",)
+    assert any('"size" (it holds numbers with a comma, such as' in r for r in made.remarks)
+
+
+def test_spellings_of_one_level_are_named(tmp_path: Path) -> None:
+    rows = ["Yes", "yes", "YES ", "no"] * 10
+    made = privet.draft(table(tmp_path, "smokes", rows))
+    assert made.column("smokes").levels == ("YES", "Yes", "no", "yes")
+    assert any("'YES' and 'Yes' and 'yes'" in r and "spelling" in r for r in made.remarks)
+    assert not any("spelling" in r for r in privet.draft({"a": ["x", "y"]}, name="n").remarks)
+
+
+@pytest.mark.parametrize("code", [999, -99, 9999])
+def test_codes_for_missing_are_named(code: int) -> None:
+    cells = [code if i % 8 == 0 else i % 60 for i in range(200)]
+    made = privet.draft({"weight": cells, "y": [0, 1] * 100}, name="codes")
+    (said,) = made.remarks
+    assert f"{code} lies far from all other numbers" in said and "code for missing" in said
+    even = [10 * (i % 100) + 9 for i in range(200)]  # up to 999, without a gap
+    assert privet.draft({"x": even, "y": [0, 1] * 100}, name="even").remarks == ()
+
+
+@pytest.mark.parametrize("name", ["zip", "postal_code", "commune"])
+def test_codes_of_places_are_no_numbers(name: str) -> None:
+    made = privet.draft({name: [10000 + 37 * i for i in range(60)] * 2, "y": [0, 1] * 60}, name="z")
+    assert made.names == ("y",) and "codes" in made.remarks[0]
+    few = privet.draft({name: [10000 + 37 * i for i in range(20)] * 6, "y": [0, 1] * 60}, name="z")
+    assert few.column(name).kind == "categorical"
+
+
+def test_numbers_that_begin_with_a_zero_are_codes(tmp_path: Path) -> None:
+    made = privet.draft(of(tmp_path, key=[f"{i:04d}" for i in range(40)], y=FLAGS))
+    assert made.names == ("y",)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"), [({}, "no columns"), ({"a": [1, 2, 3], "b": [1]}, "'b' has 1 rows and 'a'")]
+)
+def test_what_is_no_table_is_refused(data: dict[str, list[int]], said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        privet.draft(data, name="odd")

@@ -57,6 +57,20 @@ def test_pandas(folder: Path) -> None:
     assert (folder / "pandas-out/report.html").exists()
 
 
+def test_odd_tables(folder: Path) -> None:
+    """No sentence of a draft contradicts its table, and nothing is spent on a wrong schema."""
+    said = output("with_odd_tables.py").splitlines()
+    assert said[0].startswith("refused: schema 'icu' has missing = \"choose\" in 'weight', but")
+    assert "icu: ward weight; spent only after the choice" in said
+    assert "visits: person pid, 6 rows per person, columns ward year pain" in said
+    assert any(line.startswith("refused: column 'Freq' seems to count people") for line in said)
+    assert "doses: ordinal 0.5 1 2.5 10 20" in said
+    for what in ("numbers with a comma", "differ in spelling only", "999 lies far", "like codes"):
+        assert any(what in line for line in said), what
+    assert "asked: sex age" in said and "directed by itself: nothing" in said
+    assert any("rows are too few for these 12 columns" in line for line in said)
+
+
 def test_polars(folder: Path) -> None:
     said = output("with_polars.py")
     assert "shape: (" in said and "reused: True" in said

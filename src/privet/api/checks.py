@@ -24,6 +24,7 @@ from privet.errors import (
     expect,
 )
 from privet.privacy.ledger.conversion import check_asked
+from privet.schema.missing import check_chosen
 from privet.schema.model import Schema
 from privet.schema.names import SITE, SITE_RULE
 
@@ -63,7 +64,7 @@ class Chosen(typing.Protocol):
 
 
 def read_schema(schema: Schema | str | Path | None) -> Schema:
-    """The schema, which must be there and have two columns to compare."""
+    """The schema, which must be there, finished, and have two columns to compare."""
     if schema is None:
         raise SchemaError(
             "there is no schema, and what is public about the data must not be learnt from them; "
@@ -83,6 +84,7 @@ def read_schema(schema: Schema | str | Path | None) -> Schema:
             f"schema {schema.name!r} has 1 column, {schema.names[0]!r}; a graph needs at least 2: "
             f"add a [columns.NAME] section"
         )
+    check_chosen(schema)
     return schema
 
 

@@ -77,7 +77,8 @@ def print_undecided(found: Discovery) -> None:
     out.print(
         f"Of {'one pair' if len(open_) == 1 else f'{len(open_)} pairs'} the evidence cannot say "
         "whether they are joined: no test rules a strong dependence out. So many times the rows, "
-        f"or the epsilon, would tell in 8 of 10 runs.{more}",
+        "or the epsilon, would tell in 8 of 10 runs; where there was enough, there may be a weak "
+        f"dependence.{more}",
     )
 
 

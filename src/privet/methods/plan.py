@@ -5,9 +5,10 @@ Its source of evidence says which effects show (``evidence/plan.py``). Touches n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import log
+from math import comb, log
 from typing import get_args
 
 import numpy as np
@@ -20,6 +21,7 @@ from privet.markup.pieces import notebook, paragraphs, safe
 from privet.methods import catalogue
 from privet.methods.method import USUAL_DELTA
 from privet.privacy.ledger.conversion import Number, check_asked, weak_delta
+from privet.schema.missing import check_chosen
 from privet.schema.model import LARGEST_TABLE, Schema
 
 LARGEST_EPSILON = 1e4
@@ -118,7 +120,7 @@ def plan_sites(
         together=lines(shares) if sites >= FEWEST_TOGETHER else None,
         colluders=colluders,
         noise_factor=factor,
-        warnings=alone.warnings,
+        warnings=weak_delta(alone.delta, rows),
     )
 
 
@@ -145,6 +147,7 @@ def plan(
     """
     check_asked(epsilon, USUAL_DELTA if delta is None else delta)
     expect(schema, Schema, "schema", "give a privet.Schema", SchemaError)
+    check_chosen(schema)
     expect(rows, int, "rows", "give about how many rows there are", MethodError)
     expect(margins, str, "margins", "give even or uneven", MethodError)
     if not 1 <= rows <= LARGEST_TABLE or len(schema.columns) < 2:
@@ -164,6 +167,8 @@ def plan(
     assert method.plan is not None  # what auto chooses can be planned
     sight = method.plan(schema, rows, epsilon, delta, reading, margins)
     pairs = zip(combinations(schema.names, 2), sight.smallest[0].tolist(), strict=True)
+    invisible = tuple(pair for pair, smallest in pairs if smallest > STRONG)
+    few = few_rows(schema, invisible, f"{rows:,}", float(epsilon))
     return Plan(
         method=method.name,
         rows=rows,
@@ -172,8 +177,23 @@ def plan(
         margins=margins,
         lines=sight.lines(),
         effective_rows=sight.effective_rows,
-        invisible=tuple(pair for pair, smallest in pairs if smallest > STRONG),
-        warnings=weak_delta(float(delta), rows),
+        invisible=invisible,
+        warnings=(*weak_delta(float(delta), rows), *few),
+    )
+
+
+def few_rows(
+    schema: Schema, invisible: Sequence[tuple[str, str]], rows: str, epsilon: float
+) -> tuple[str, ...]:
+    """A warning, if a strong effect would not show in most pairs of columns."""
+    pairs = comb(len(schema.columns), 2)
+    if 2 * len(invisible) <= pairs:
+        return ()
+    return (
+        f"about {rows} rows are too few for these {len(schema.columns)} columns at epsilon "
+        f"{epsilon:g}: in {len(invisible)} of {pairs} pairs of columns an effect of {STRONG:g}, "
+        "which is strong, would be missed more often than in 2 of 10 runs, and only larger ones "
+        "show. Use fewer columns or fewer levels, a larger epsilon, or more rows",
     )
 
 

@@ -30,6 +30,7 @@ from privet.privacy.mechanisms import (
     Select,
 )
 from privet.privacy.queries.base import Conditional, Query, Release, Rows
+from privet.schema.missing import check_chosen
 from privet.schema.model import Schema
 from privet.schema.names import same_name
 
@@ -57,6 +58,7 @@ class Vault:
                 f"this run pays for data set {run.dataset!r}, but the schema is that of "
                 f"{schema.name!r}; begin a run on {schema.name!r}"
             )
+        check_chosen(schema)
         self.schema = schema
         self._run = run
         same = constant or {}

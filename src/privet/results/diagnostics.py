@@ -25,7 +25,7 @@ from privet.evidence.tables import TableEvidence
 from privet.evidence.whole_table import is_whole
 from privet.graph.graph import Graph
 from privet.methods.copies import copies_of
-from privet.methods.plan import plan
+from privet.methods.plan import few_rows, plan
 from privet.methods.sources.source import by_site
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.cut import Cut
@@ -200,7 +200,7 @@ def _few_rows(saved: Saved) -> Iterator[Diagnosis]:
     drop = tuple(column.name for column in saved.schema.columns if column.missing == "drop")
     sites = _tables(saved, plain=True)
     rows = sum(float(site.rows) for site in sites)
-    noise = sum(site.rows_variance for site in sites) ** 0.5
+    noise = _rows_noise(saved)
     if drop and all(1 in site.layers for site in sites) and rows <= max(SURELY * noise, 1.0):
         names = ", ".join(map(repr, drop))
         yield Diagnosis(
@@ -210,6 +210,11 @@ def _few_rows(saved: Saved) -> Iterator[Diagnosis]:
             f". Rows with a cell that is missing or no declared level in {names} are left out: is "
             f"a level spelt otherwise in the data? {CHECK}.",
         )
+
+
+def _rows_noise(saved: Saved) -> float:
+    """The deviation of the noise on the number of rows."""
+    return float(sum(site.rows_variance for site in _tables(saved, plain=True)) ** 0.5)
 
 
 def _of_margin(margin: _Margin) -> Iterator[Diagnosis]:
@@ -310,13 +315,22 @@ def seen_by(saved: Saved) -> tuple[Schema, int] | None:
 
 
 def _of_levels(saved: Saved) -> Iterator[Diagnosis]:
-    """Columns in whose pairs, as a rule, not even a strong effect shows."""
+    """Columns in whose pairs, as a rule, not even a strong effect shows; if that is so of most
+    pairs, the rows are too few, and no column is to blame."""
     asked = seen_by(saved)
     if asked is None or len(saved.schema.columns) < 3:
         return
     schema, rows = asked
     budget = saved.certificate["epsilon"], saved.certificate["delta"]
-    hidden = [name for pair in plan(schema, rows, *budget).invisible for name in pair]
+    invisible = plan(schema, rows, *budget).invisible
+    noise = 0.0 if schema.rows is not None else _rows_noise(saved)
+    doubt = f" (give or take {rounded(2 * noise):,})" if noise else ""
+    few = few_rows(schema, invisible, f"{rows:,}{doubt}", budget[0])
+    if few:
+        text = f"{few[0][0].upper()}{few[0][1:]}."
+        yield Diagnosis(kind="few rows", columns=schema.names, text=text)
+        return
+    hidden = [name for pair in invisible for name in pair]
     for column in schema.columns:
         if hidden.count(column.name) > len(schema.columns) / 2 and column.cardinality > 2:
             yield Diagnosis(

@@ -7,7 +7,7 @@ from typing import Any
 
 from privet.privacy.queries.base import Release
 from privet.results.certificate import Certificate, mechanism_of
-from privet.results.promise import factor, unconfirmed
+from privet.results.promise import factor, of_missing, unconfirmed
 from privet.schema.model import Schema
 
 
@@ -41,6 +41,6 @@ def of_reports(
             "reports": facts["reports"],
             "ledger": None,
             "reused": False,
-            "assumptions": [*unconfirmed(schema), *facts["assumptions"]],
+            "assumptions": [*unconfirmed(schema), *facts["assumptions"], *of_missing(schema)],
         }
     )

@@ -8,6 +8,8 @@ from decimal import ROUND_CEILING
 from privet.privacy.ledger.conversion import shorten
 from privet.schema.model import CHOICE, Adjacency, Schema
 
+MOST_FILLS = 12  # that are named; the schema has all
+
 
 def promise(schema: Schema, epsilon: float, delta: float) -> str:
     rows = schema.rows_per_person
@@ -47,7 +49,7 @@ def at_most(sites: int) -> str:
 
 def unconfirmed(schema: Schema) -> list[str]:
     """One line for all of them."""
-    facts = [_fact(fact) for fact in schema.unconfirmed]
+    facts = [_fact(fact) for fact in schema.read]
     if len(facts) < 2:
         return [
             f"{fact} is public knowledge: it was read from the data and nobody has confirmed it"
@@ -57,6 +59,31 @@ def unconfirmed(schema: Schema) -> list[str]:
         f"{len(facts)} facts are public knowledge: they were read from the data and nobody has "
         f"confirmed them ({', '.join(facts)})"
     ]
+
+
+def of_missing(schema: Schema) -> list[str]:
+    """What the schema takes cells to be that are missing, or no level or number: results rest on
+    it, the promise does not."""
+    filled = [c for c in schema.columns if c.missing == "value"]
+    dropped = [repr(c.name) for c in schema.columns if c.missing == "drop"]
+    found = []
+    if filled:
+        fills = ", ".join(f"{c.name!r} as {_value(c.missing_value)}" for c in filled[:MOST_FILLS])
+        fills += f" and {len(filled) - MOST_FILLS} more" if len(filled) > MOST_FILLS else ""
+        found.append(
+            "cells that are missing, or no declared level or number, are few, or nearly what they "
+            f"are counted as ({fills}): where many are missing, dependences are hidden or made up"
+        )
+    if dropped:
+        found.append(
+            f"rows in which a cell of {', '.join(dropped)} is missing, and which are left out, are "
+            "like the others (missing completely at random)"
+        )
+    return found
+
+
+def _value(value: str | float | None) -> str:
+    return f"{value:g}" if isinstance(value, float) else repr(value)
 
 
 def owned(schema: Schema, where: str = "in the table") -> str:
@@ -103,6 +130,7 @@ def assumptions(
         )
     if site is not None:
         found.append(at_most(schema.sites_per_person))
+    found += of_missing(schema)
     if not durable:
         found.append("nothing else is released about these people: this ledger was in memory only")
     return found

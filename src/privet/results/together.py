@@ -10,7 +10,7 @@ from privet.privacy.ledger.conversion import epsilon_of
 from privet.privacy.queries.base import Release
 from privet.privacy.together.lock import ACCOUNTING, Lock
 from privet.privacy.together.wire import UNIT, Answer
-from privet.results.promise import at_most, factor, owned, unconfirmed
+from privet.results.promise import at_most, factor, of_missing, owned, unconfirmed
 from privet.results.saved import Saved
 from privet.results.words import words
 from privet.schema.model import Schema
@@ -104,4 +104,5 @@ def _assumptions(schema: Schema, lock: Lock) -> list[str]:
         "sites, a sum can show edges that no site has; sites that may differ measure apart",
         "whoever runs Privet at a site may see its rows; sizes of messages and the time at which "
         "they are sent are public",
+        *of_missing(schema),
     ]

@@ -29,11 +29,11 @@ def build(
 ) -> Schema:
     header = names_in(data)
     for what, given in (("levels", levels), ("bounds", bounds), ("missing", missing)):
-        _check_names(what, given, header)
+        check_names(what, given, header)
     _listed("ordinal", ordinal)
     for column in ordinal:
         expect(column, str, "a name in ordinal", "give the names of columns", SchemaError)
-    _check_names("ordinal", dict.fromkeys(ordinal), header)
+    check_names("ordinal", dict.fromkeys(ordinal), header)
     both = sorted(set(levels) & set(bounds))
     if both:
         raise SchemaError(f"column {both[0]!r} has levels and bounds; say one of the two")
@@ -55,7 +55,7 @@ def build(
 def names_in(data: Any) -> tuple[str, ...]:
     """The names of the columns, from a header alone, or from a list of them."""
     if is_path(data):
-        from privet.schema.draft import header_in
+        from privet.schema.cells import header_in
 
         return header_in(Path(data))
     if isinstance(data, list | tuple) and all(isinstance(name, str) for name in data):
@@ -77,15 +77,20 @@ def _column(
     ordinal: Sequence[str],
     missing: Any,
 ) -> Column:
-    policy: dict[str, Any] = {} if missing is None else {"missing": missing}
-    if isinstance(missing, Mapping):  # as a schema file has it: { value = ... }
-        policy = {"missing": "value", "missing_value": missing.get("value")}
+    policy = {} if missing is None else policy_of(missing)
     if name in bounds:
         low_high = cast("tuple[float, float]", tuple(_listed(f"bounds of {name}", bounds[name])))
         return Column(name=name, kind="numeric", bounds=low_high, **policy)
     kind: Kind = "ordinal" if name in ordinal else "categorical"
     told = tuple(_listed(f"levels of {name}", levels[name]))
     return Column(name=name, kind=kind, levels=told, **policy)
+
+
+def policy_of(missing: Any) -> dict[str, Any]:
+    """What to do with missing cells, from what a schema file has: { value = ... }, or a word."""
+    if isinstance(missing, Mapping):
+        return {"missing": "value", "missing_value": missing.get("value")}
+    return {"missing": missing, "missing_value": None}
 
 
 def _knowledge(given: Mapping[str, Any]) -> Knowledge:
@@ -98,7 +103,7 @@ def _listed(what: str, value: Any) -> Any:
     return value
 
 
-def _check_names(what: str, given: Any, header: Sequence[str]) -> None:
+def check_names(what: str, given: Any, header: Sequence[str]) -> None:
     if not isinstance(given, Mapping):
         raise SchemaError(f"{what} is {given!r}; give a dict from the names of columns")
     for name in given:

@@ -16,7 +16,7 @@ from privet.schema.cuts import equal_width
 from privet.schema.values import all_finite, edge_texts, finite, guessed_shares, level_text
 
 Kind = Literal["categorical", "ordinal", "numeric"]
-Missing = Literal["level", "value", "drop"]
+Missing = Literal["level", "value", "drop", "choose"]
 Scale = Literal["linear", "log"]
 
 MOST_LEVELS = 65_535  # a code fits 16 bits
@@ -26,7 +26,8 @@ DEFAULT_BINS = 4
 @dataclass(frozen=True, kw_only=True)
 class Column:
     """One column. Left out: `cuts` gives 4 bins of equal width, which are `free`: a method may cut
-    elsewhere. `missing` gives the declared value in the middle (numeric, ordinal) or the first.
+    elsewhere. `missing` gives the declared value in the middle (numeric, ordinal) or the first;
+    where it is "choose", nobody has chosen, and no run accepts the column.
     `shares` is a guess of how common each level is, which plans use and nothing else. On the
     `scale` "log" bins and moments are those of the logarithms, for numbers such as incomes.
 
@@ -143,7 +144,7 @@ class Column:
                     f"{self.missing_value!r}; choose one of the two"
                 )
         elif self.missing_value is None:
-            self._set("missing_value", self._default_value())
+            self._set("missing_value", self.middle)
         elif self.bounds is not None:
             low, high = self.bounds
             value = finite(self.name, "missing value", self.missing_value)
@@ -162,7 +163,9 @@ class Column:
                 )
             self._set("missing_value", level)
 
-    def _default_value(self) -> str | float:
+    @property
+    def middle(self) -> str | float:
+        """What a missing cell counts as where nothing is declared."""
         if self.bounds is not None:
             low, high = self.bounds
             return (

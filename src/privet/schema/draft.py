@@ -6,44 +6,44 @@ until somebody confirms that it is public knowledge.
 
 from __future__ import annotations
 
-import gzip
 import math
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from pathlib import Path
-from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from privet.errors import DataError, expect
-from privet.files.bar import without_bar
-from privet.files.delimited import records
-from privet.schema.build import default_name
+from privet.errors import DataError, SchemaError
+from privet.schema.born import born_with
+from privet.schema.build import check_names, default_name, policy_of
+from privet.schema.cells import MOST, Cells, Look, cells_in, cells_of
 from privet.schema.column import Column
-from privet.schema.frames import distinct, header_of, is_path
-from privet.schema.model import CHOICE, Schema
-from privet.schema.suspects import Look, is_row, no_model, skew
+from privet.schema.frames import is_path
+from privet.schema.missing import CHOOSE
+from privet.schema.model import CHOICE, TIER, Schema
+from privet.schema.repeats import check_counted, person_in
+from privet.schema.suspects import doubts, is_code, is_row, no_model
 from privet.schema.toml import READ, toml_text
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
+ABOUT_PERSON = (
+    "`person`: one person seems to have several rows. If that column does say whose row it is, no "
+    "more than rows_per_person rows of each are counted, and the promise is for all of a person's "
+    "rows; the noise grows with rows_per_person, so a smaller one may be better. If each row is a "
+    "person of its own, delete both lines and their entries"
+)
 FEW = 12  # distinct values up to which a column of numbers is taken for one of levels
-MOST = 32  # distinct texts up to which a draft lists them all: what tables serve
-MISSING = ("", "na", "nan", "null", "?")
+Chosen = str | Mapping[str, Any] | None  # for all columns with missing cells, or by name
 
 
-def draft(data: Any, name: str | None = None) -> Schema:
+def draft(data: Any, name: str | None = None, missing: Chosen = None) -> Schema:
     """A proposal of a schema for a frame (pandas, polars, Arrow), a dict of columns, or a CSV or
     Parquet file, to be corrected by somebody who knows what is public."""
     label = repr(str(data)) if is_path(data) else f"the {type(data).__name__}"
     unnamed = name is None and not is_path(data)
     remarks = ["the name was not given: give the data set one of its own"] if unnamed else []
-    return _drafted(_looks(data), default_name(data) if name is None else name, label, remarks)
+    with cells_of(data) as cells:
+        return _drafted(
+            cells, default_name(data) if name is None else name, label, remarks, missing
+        )
 
 
 def draft_texts(
@@ -53,53 +53,91 @@ def draft_texts(
     name: str,
     label: str,
     remarks: Sequence[str] = (),
+    missing: Chosen = None,
 ) -> Schema:
     """The same for a table whose cells come as texts, of each column some rows at a time."""
-    import duckdb
-
-    plain = [f"c{i}" for i in range(len(header))]
-    with duckdb.connect() as base:
-        without_bar(base).execute("SET pandas_analyze_sample = 0")
-        base.execute(f"CREATE TABLE cells ({', '.join(f'{c} VARCHAR' for c in plain)})")
-        for part in parts:
-            columns = (np.array(texts, dtype=object) for texts in part)
-            base.register("part", dict(zip(plain, columns, strict=True)))
-            base.execute("INSERT INTO cells SELECT * FROM part")
-        looks = {column: _look(base, i) for i, column in enumerate(header)}
-    return _drafted(looks, name, label, remarks)
+    with cells_in(header, parts) as cells:
+        return _drafted(cells, name, label, remarks, missing)
 
 
-def _drafted(looks: dict[str, Look], name: str, label: str, remarks: Sequence[str]) -> Schema:
+def _drafted(
+    cells: Cells, name: str, label: str, remarks: Sequence[str], missing: Chosen
+) -> Schema:
+    looks = cells.looks()
     if is_row(list(looks), looks):
         raise DataError(
             f"the first line of {label} looks like a row and not like names of columns "
             f"({', '.join(list(looks)[:4])}); put a line of names above it"
         )
-    columns, unconfirmed, left_out, notes = [], [], [], []
+    check_counted(cells, looks)
+    chosen = _choices(missing, cells.names)
+    person = person_in(cells, looks)
+    columns, left_out, notes = [], [], [] if person is None else [ABOUT_PERSON]
     for column_name, look in looks.items():
+        if person is not None and column_name == person.column:
+            continue
         column = no_model(column_name, look) or _propose(column_name, look)
         if isinstance(column, str):
             left_out.append(f"left out: {toml_text(column_name)} ({column}; {READ})")
             continue
-        columns.append(column)
-        crowded = skew(column_name, look) if column.bounds else None
-        notes += [f"{crowded} ({READ})"] if crowded else []
-        read = ("kind", "bounds" if column.bounds else "levels", "missing")
-        facts = read[: 3 if column.missing == "level" else 2]
-        unconfirmed += [f"{column_name}.{fact}" for fact in facts]
-    if left_out:
-        unconfirmed.append(CHOICE)
+        columns.append(_with_choice(column, look, chosen))
+        notes += [f"{doubt} ({READ})" for doubt in doubts(column_name, look, column)]
     if not columns:
         raise DataError(
             f"{label} has no column that varies over numbers or over at most {MOST} texts; "
             f"write a schema by hand"
         )
-    return Schema(
+    made = Schema(
         name=name,
         columns=tuple(columns),
-        unconfirmed=tuple(unconfirmed),
+        person=None if person is None else person.column,
+        rows_per_person=1 if person is None else person.rows,
         remarks=(*remarks, *notes, *left_out),
+        notes={
+            **({} if person is None else person.notes),
+            **{
+                f"{c.name}.missing": _empty(looks[c.name]) for c in columns if looks[c.name].missing
+            },
+        },
     )
+    return replace(made, unconfirmed=(*_read(made, looks), *([CHOICE] if left_out else [])))
+
+
+def _empty(look: Look) -> str:
+    share = f"{look.missing / look.rows:.0%}" if look.missing * 200 >= look.rows else "under 0.5%"
+    cells = "1 cell is" if look.missing == 1 else f"{look.missing:,} cells are"
+    return f"{cells} missing, {share}"
+
+
+def _read(schema: Schema, looks: Mapping[str, Look]) -> list[str]:
+    """What somebody has to confirm: what was read from the rows, and what is guessed from names."""
+    found = [] if schema.person is None else ["person", "rows_per_person"]
+    for column in schema.columns:
+        facts = ["kind", "bounds" if column.bounds else "levels"]
+        facts += ["missing"] if looks[column.name].missing else []
+        found += [f"{column.name}.{fact}" for fact in facts]
+    first = born_with(schema.names)
+    return found + ([f"{name}.{TIER}" for name in first] if len(first) < len(schema.names) else [])
+
+
+def _choices(missing: Chosen, names: Sequence[str]) -> Mapping[str, Any]:
+    """What was chosen for missing cells, by column; under the name of none: for all."""
+    if missing is None or isinstance(missing, str):
+        if missing not in (None, "drop", "level"):
+            raise SchemaError(
+                f"⟦missing={missing!r}¦--missing {missing}⟧ is no choice for all columns; choose "
+                "'drop' or 'level'⟦, or give a dict from names, such as {'weight': {'value': 70}}"
+                "¦, or write { value = V } into the schema, column by column⟧"
+            )
+        return {"": CHOOSE if missing is None else missing}
+    check_names("missing", missing, names)
+    return {"": CHOOSE, **missing}
+
+
+def _with_choice(column: Column, look: Look, chosen: Mapping[str, Any]) -> Column:
+    if column.name in chosen:
+        return replace(column, **policy_of(chosen[column.name]))
+    return replace(column, **policy_of(chosen[""])) if look.missing else column
 
 
 def _propose(name: str, look: Look) -> Column | str:
@@ -108,20 +146,16 @@ def _propose(name: str, look: Look) -> Column | str:
         return "it has no name"
     if len(look.values) < 2:
         return "it has fewer than two values"
-    if look.numeric and len(look.values) > FEW:
+    if look.numeric and len(look.values) > FEW and not is_code(name, look):
         bounds = _round_outward(*look.range) if look.range else None
         if bounds is None:
             return "its numbers have no finite range"
         return Column(name=name, kind="numeric", bounds=bounds)
     if len(look.values) > MOST:
         return f"it has more than {MOST} different texts"
-    whole = all(re.fullmatch(r"[+-]?\d{1,18}", value) for value in look.values)
-    return Column(
-        name=name,
-        kind="ordinal" if whole and len(look.values) > 2 else "categorical",
-        levels=tuple(sorted(look.values, key=lambda v: (int(v) if whole else 0, v))),
-        missing="level" if look.missing else "value",
-    )
+    ordered = look.numeric and len(look.values) > 2 and not is_code(name, look)
+    order = sorted(look.values, key=lambda v: (float(v) if ordered else 0, v))
+    return Column(name=name, kind="ordinal" if ordered else "categorical", levels=tuple(order))
 
 
 def _round_outward(low: float, high: float) -> tuple[float, float] | None:
@@ -134,167 +168,3 @@ def _round_outward(low: float, high: float) -> tuple[float, float] | None:
     last = (Decimal(high) / step).to_integral_value(ROUND_CEILING) * step
     bounds = float(first), float(last)
     return bounds if math.isfinite(bounds[1] - bounds[0]) else (low, high)
-
-
-def _looks(data: Any) -> dict[str, Look]:
-    """What each column holds, by the name in the header."""
-    if is_path(data):
-        return _looks_at_file(Path(data))
-    return {name: _look_at_frame(data, i) for i, name in enumerate(header_of(data))}
-
-
-def _look_at_frame(data: Any, place: int) -> Look:
-    texts, missing = distinct(data, place)
-    values = [text for text in texts if text.lower() not in MISSING]
-    numbers = [_number(value) for value in values]
-    known = [number for number in numbers if number is not None]
-    numeric = bool(values) and len(known) == len(values)
-    return Look(
-        values=tuple(values[: MOST + 1]),
-        distinct=len(values),
-        rows=len(data) if not isinstance(data, Mapping) else len(next(iter(data.values()))),
-        missing=missing or len(values) < len(texts),
-        numeric=numeric,
-        range=(min(known), max(known)) if numeric else None,
-        median=median(known) if numeric else None,
-    )
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def header_in(path: Path) -> tuple[str, ...]:
-    """The names of the columns of a file."""
-    if not _is_parquet(path):
-        with _readable(path):
-            return tuple(_header(path)[0])
-    import duckdb
-
-    with _readable(path), duckdb.connect() as base:
-        return tuple(_parquet(base, path).columns)
-
-
-def _looks_at_file(path: Path) -> dict[str, Look]:
-    import duckdb
-
-    with _readable(path), duckdb.connect() as base:
-        without_bar(base)
-        names = _load(base, path)
-        return {name: _look(base, i) for i, name in enumerate(names)}
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Whatever is wrong with a file as an error with the fix."""
-    import duckdb
-
-    expect(path, Path, "data¦DATA", "give the path of a file", DataError)
-    if not path.is_file():
-        raise DataError(f"there is no file {str(path)!r}; name a CSV or Parquet file")
-    try:
-        yield
-    except (duckdb.Error, OSError, EOFError, UnicodeError):
-        raise DataError(
-            f"{str(path)!r} cannot be read as {'Parquet' if _is_parquet(path) else 'CSV'}; "
-            f"save it as CSV in UTF-8, or as Parquet"
-        ) from None
-
-
-def _parquet(base: DuckDBPyConnection, path: Path) -> Any:
-    return base.read_parquet(_plain(path), hive_partitioning=False)
-
-
-def _plain(path: Path) -> str:
-    return re.sub(r"([*?\[])", r"[\1]", str(path))  # a name is not a pattern
-
-
-def _load(base: DuckDBPyConnection, path: Path) -> list[str]:
-    """Copy the file into a table of texts c0, c1, ...; return the names in its header."""
-    if _is_parquet(path):
-        source = _parquet(base, path)
-        names = list(map(str, source.columns))
-        cells = [
-            _stored(f'"{n.replace(chr(34), chr(34) * 2)}"', str(t))
-            for n, t in zip(names, source.types, strict=True)
-        ]
-    else:
-        names, delimiter = _header(path)
-        plain = {f"c{i}": "VARCHAR" for i in range(len(names))}
-        source = base.read_csv(
-            _plain(path),
-            columns=plain,
-            header=True,
-            delimiter=delimiter,
-            quotechar='"',
-            escapechar='"',
-            auto_detect=False,
-            null_padding=True,
-            strict_mode=False,
-            ignore_errors=True,
-            parallel=False,
-            hive_partitioning=False,
-        )
-        cells = list(plain)
-    source.project(", ".join(f"{cell} AS c{i}" for i, cell in enumerate(cells))).create("cells")
-    return names
-
-
-def _stored(cell: str, kind: str) -> str:
-    """A typed cell as the text that a schema would declare: 1 for a float 1.0."""
-    text = f"CAST({cell} AS VARCHAR)"
-    return f"regexp_replace({text}, '\\.0$', '')" if kind in ("FLOAT", "DOUBLE") else text
-
-
-def _header(path: Path) -> tuple[list[str], str]:
-    """The names and the delimiter, from the first line alone."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-        line = file.readline().rstrip("\r\n")
-    if not line.strip():
-        raise DataError(f"{str(path)!r} is empty; its first line must name the columns")
-    delimiter = max(",\t;|", key=line.count)
-    names = [cell.strip() for cell in next(records([line], delimiter))]  # as the vault does
-    twice = [name for name, times in Counter(names).items() if name and times > 1]
-    if twice:
-        raise DataError(
-            f"the header of {str(path)!r} names the column {twice[0]!r} more than once; "
-            f"give each column its own name"
-        )
-    return names, delimiter
-
-
-def _look(base: DuckDBPyConnection, column: int) -> Look:
-    """Repeated cells tell nothing new, so that only the distinct ones are looked at."""
-    base.execute(
-        "CREATE OR REPLACE TEMP TABLE seen AS"
-        f" SELECT trim(c{column}, ' \t\r\n') AS v, count(*) AS times FROM cells GROUP BY ALL"
-    )
-    gone = f"(v IS NULL OR lower(v) IN {MISSING})"
-    number = "try_cast(v AS DOUBLE)"
-    row = base.execute(
-        f"SELECT coalesce(bool_or({gone}), false),"
-        f" coalesce(bool_and({number} IS NOT NULL) FILTER (NOT {gone}), false),"
-        f" min({number}) FILTER (NOT {gone}), max({number}) FILTER (NOT {gone}),"
-        f" median({number}) FILTER (NOT {gone}), count(*) FILTER (NOT {gone}), sum(times)"
-        " FROM seen"
-    ).fetchone()
-    assert row is not None  # an aggregate always answers
-    missing, numeric, low, high, middle, distinct, rows = row
-    values = base.execute(f"SELECT v FROM seen WHERE NOT {gone} LIMIT {MOST + 1}").fetchall()
-    return Look(
-        values=tuple({str(value).strip() for (value,) in values} - {""}),
-        distinct=int(distinct),
-        rows=int(rows or 0),
-        missing=bool(missing),
-        numeric=bool(numeric),
-        range=(low, high) if numeric else None,
-        median=middle if numeric else None,
-    )
-
-
-def _is_parquet(path: Path) -> bool:
-    return path.suffix.lower() in (".parquet", ".pq")

@@ -40,27 +40,24 @@ def header_of(data: Any) -> tuple[str, ...]:
     return texts
 
 
-def distinct(data: Any, place: int) -> tuple[list[str], bool]:
-    """The different cells of a column as texts, and whether some are missing."""
-    cells = [_text(cell) for cell in _cells(data, place)]
-    return sorted({cell for cell in cells if cell is not None}), None in cells
+def texts(data: Any, place: int) -> list[str | None]:
+    """The cells of a column as texts, row by row; None for a missing one."""
+    return [_text(cell) for cell in _cells(data, place)]
 
 
 def _cells(data: Any, place: int) -> Iterable[Any]:
-    """Each different cell, perhaps more than once; None for a missing one."""
     if isinstance(data, Mapping):
         column = list(data.values())[place]
         if not hasattr(column, "__iter__") or isinstance(column, str):
             raise DataError(f"column {list(data)[place]!r} is no list; give one value per row")
         return column.tolist() if hasattr(column, "tolist") else list(column)
     if hasattr(data, "iloc"):  # pandas
-        column = data.iloc[:, place]
-        found: list[Any] = column.dropna().drop_duplicates().tolist()
-        return [*found, None] if column.isna().any() else found
+        column = data.iloc[:, place].astype(object)
+        return list(column.where(column.notna(), None))
     if hasattr(data, "get_columns"):  # polars
-        return list(data.get_columns()[place].unique().to_list())
+        return list(data.get_columns()[place].to_list())
     if hasattr(data, "column_names") and hasattr(data, "column"):  # Arrow
-        return list(data.column(place).unique().to_pylist())
+        return list(data.column(place).to_pylist())
     raise DataError(f"the data are a {type(data).__name__}, which cannot be drafted; {KINDS}")
 
 

@@ -30,7 +30,9 @@ PER_PERSON = {
 }
 MOST_LABEL = 40  # characters
 CHOICE = "columns"  # the entry of `unconfirmed` for which columns there are at all
-FACTS = ("kind", "levels", "bounds", "cuts", "missing")  # what `unconfirmed` can speak of
+TIER = "tier"  # the fact that by its name nothing here causes a column, which is a question
+FACTS = ("kind", "levels", "bounds", "cuts", "missing", TIER)  # what `unconfirmed` can speak of
+TABLE = (CHOICE, "person", "rows_per_person")  # and of the whole table
 
 
 class Adjacency(enum.Enum):
@@ -49,9 +51,10 @@ class Schema:
     """Everything that is public about a table before looking at it.
 
     Facts that a draft has read from the rows are ``unconfirmed`` until somebody knows that they
-    are public, and stand on the certificate. ``remarks`` are comments for whoever reads the file.
-    ``as_of`` labels the snapshot, such as "2026-10-31"; it comes from the calendar or the procedure
-    of extraction, and not from whether something changed. Runs with one label answer alike.
+    are public, and stand on the certificate. ``remarks`` are comments for whoever reads the file,
+    ``notes`` those on the lines of facts. ``as_of`` labels the snapshot, such as "2026-10-31"; it
+    comes from the calendar or the procedure of extraction, and not from whether something changed.
+    Runs with one label answer alike.
 
     >>> schema = privet.Schema.of(
     ...     ["age", "pain"],
@@ -80,6 +83,7 @@ class Schema:
     knowledge: Knowledge = field(default_factory=Knowledge)
     unconfirmed: tuple[str, ...] = ()
     remarks: tuple[str, ...] = field(default=(), compare=False)
+    notes: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @staticmethod
     def of(
@@ -125,15 +129,15 @@ class Schema:
         )
 
     @staticmethod
-    def draft(data: Any, name: str | None = None) -> Schema:
+    def draft(data: Any, name: str | None = None, *, missing: Any = None) -> Schema:
         """A first proposal, which has looked at the rows without paying: see ``privet.draft``.
 
         >>> privet.Schema.draft({"sex": ["f", "m"], "town": ["a", "b"]}).unconfirmed
-        ('sex.kind', 'sex.levels', 'town.kind', 'town.levels')
+        ('sex.kind', 'sex.levels', 'town.kind', 'town.levels', 'sex.tier')
         """
         from privet.schema.draft import draft
 
-        return draft(data, name)
+        return draft(data, name, missing)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -167,10 +171,11 @@ class Schema:
         self._check_label()
         for fact in self.unconfirmed:
             column, _, what = fact.rpartition(".")
-            if fact != CHOICE and (column not in self.names or what not in FACTS):
+            if fact not in TABLE and (column not in self.names or what not in FACTS):
                 raise SchemaError(
                     f"unconfirmed lists {fact!r}, which is not a declared column followed by one "
-                    f"of {', '.join('.' + f for f in FACTS)}; correct or delete the entry"
+                    f"of {', '.join('.' + f for f in FACTS)}, or one of {', '.join(TABLE)}; "
+                    "correct or delete the entry"
                 )
         self.knowledge.check(self.names)
 
@@ -323,7 +328,7 @@ class Schema:
     def to_toml(self) -> str:
         """The text of a schema file, for a person to read and to correct.
 
-        >>> print(privet.Schema.of(["age"], bounds={"age": [18, 100]}).to_toml().splitlines()[-2])
+        >>> print(privet.Schema.of(["age"], bounds={"age": [18, 100]}).to_toml().splitlines()[-1])
         bounds = [18, 100]
         """
         from privet.schema.toml import schema_to_toml
@@ -359,12 +364,22 @@ class Schema:
         counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
         return f"{len(kinds)} columns ({counts}), {self.unit}"
 
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The facts in ``unconfirmed`` that were read from rows; the others are questions that
+        names ask."""
+        return tuple(fact for fact in self.unconfirmed if not fact.endswith(f".{TIER}"))
+
     def warning(self) -> str:
         """What to know of a draft before it is used."""
+        asked = len(self.unconfirmed) - len(self.read)
+        names = f" and {asked} guessed from names" if asked else ""
+        open_ = sum(column.missing == "choose" for column in self.columns)
+        missing = f" What missing cells of {open_} column(s) count as is still to be chosen."
         return (
-            f"DRAFT: {len(self.unconfirmed)} facts were read from the data, which no privacy "
+            f"DRAFT: {len(self.read)} facts were read from the data{names}, which no privacy "
             "budget has paid for. Confirm or correct what schema.unconfirmed lists; the rest will "
-            "stand on the certificate."
+            f"stand on the certificate.{missing if open_ else ''}"
         )
 
     def known(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from privet.markup.pieces import notebook, safe, table
 from privet.schema.column import Column
+from privet.schema.missing import CHOOSE
 from privet.schema.model import CHOICE, Schema
 
 MOST_LEVELS = 12  # that are shown
@@ -34,6 +35,8 @@ def _range(column: Column) -> str:
 def _missing(column: Column) -> str:
     if column.missing == "value":
         return f"taken as {column.missing_value}"
+    if column.missing == CHOOSE:
+        return "still to be chosen"
     return "a level of their own" if column.missing == "level" else "their row is left out"
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from privet.errors import SchemaError
 from privet.graph.knowledge import Knowledge
-from privet.schema.born import born_with
+from privet.schema.born import unsettled
 from privet.schema.column import MOST_LEVELS, Column, check_kind, did_you_mean
 from privet.schema.cuts import equal_width
+from privet.schema.missing import CHOOSE, choices
 from privet.schema.model import MOST_ROWS, PER_PERSON, Adjacency, Schema
 
 if TYPE_CHECKING:
@@ -58,13 +59,17 @@ NOTE = f"""\
 #   - if not, put in what is public instead (all possible levels, a range known beforehand),
 #     and then delete its entry.
 # What stays in `unconfirmed` is listed on the certificate as an assumption.
+# A column without a line `missing` had no missing cell. Should one come, it counts as the number
+# or level in the middle (of unordered levels: the first), unless you write such a line.
 # If results will be put together with those of other sites, and one person may be at several of
 # them, add below: sites_per_person = N, the most sites at which one person can be.
 """
 TIERS = """
-# By their names, some columns come before all others: nothing here causes them. Such knowledge is
-# worth more than much data, since it turns edges that data cannot. If it is right, delete the # of
-# the two lines below; split the second list further if you know more (earlier causes later).
+# By their names, some columns come before all others: nothing here causes them. Such knowledge
+# directs edges that data cannot. It is a question until you answer it, and directs nothing:
+#   - if it is right, delete the # of the two lines below (split the second list further if you
+#     know more: earlier causes later), and the entries NAME.tier of `unconfirmed`;
+#   - if it is wrong for a column, take that column out of the first list, and delete its entry.
 """
 
 
@@ -149,7 +154,7 @@ def _bins(where: str, body: Mapping[str, Any]) -> tuple[float, ...]:
 def _missing(where: str, policy: object) -> dict[str, Any]:
     if policy is None:
         return {}
-    if isinstance(policy, str) and policy in ("level", "drop"):
+    if isinstance(policy, str) and policy in ("level", "drop", CHOOSE):
         return {"missing": policy}
     if isinstance(policy, Mapping) and set(policy) == {"value"}:
         return {"missing": "value", "missing_value": policy["value"]}
@@ -256,26 +261,32 @@ def schema_to_toml(schema: Schema) -> str:
     document = schema_to_dict(schema)
     columns, knowledge = document.pop("columns"), document.pop("knowledge", {})
     lines = [NOTE if schema.unconfirmed else HEADER]
-    lines += [_line(key, value, NOTES.get(key)) for key, value in document.items()]
-    for name, body in columns.items():
-        lines.append(f"\n[columns.{_key(name)}]")
-        for key, value in body.items():
-            fact = f"{name}.{'cuts' if key == 'bins' else key}"
-            lines.append(_line(key, value, READ if fact in schema.unconfirmed else None))
+    for key, value in document.items():
+        note = schema.notes.get(key, NOTES.get(key))
+        lines.append(_line(key, value, f"{READ}: {note}" if key in schema.unconfirmed else note))
+    if any(column.missing == CHOOSE for column in schema.columns):
+        lines.append("\n" + choices())
+    for column in schema.columns:
+        lines.append(f"\n[columns.{_key(column.name)}]")
+        for key, value in columns[column.name].items():
+            if key == "missing" and column.missing_value == column.middle:
+                continue  # what is taken where nothing is declared
+            fact = f"{column.name}.{'cuts' if key == 'bins' else key}"
+            note = f"{READ}: {schema.notes[fact]}" if fact in schema.notes else READ
+            lines.append(_line(key, value, note if fact in schema.unconfirmed else None))
     if knowledge:
         lines.append("\n[knowledge]")
         if "tiers" in knowledge:
             lines.append("# an earlier tier may cause a later one, never the reverse")
         lines += [_line(key, value, None) for key, value in knowledge.items()]
     elif schema.unconfirmed:
-        lines += _proposed_tiers(schema.names)
+        lines += _proposed_tiers(schema.names, unsettled(schema))
     lines += [f"\n# {remark}" for remark in schema.remarks]
     return "\n".join(lines) + "\n"
 
 
-def _proposed_tiers(names: tuple[str, ...]) -> list[str]:
+def _proposed_tiers(names: tuple[str, ...], first: tuple[str, ...]) -> list[str]:
     """A proposal, as a comment, of what comes first; from names alone."""
-    first = born_with(names)
     later = tuple(name for name in names if name not in first)
     if not first or not later:
         return []

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from privet.errors import DataError
 from privet.privacy.engines.fit import ColumnFit, Fit, fit
@@ -22,7 +24,9 @@ MOST_ROWS = 100_000  # of a table that is no single file
 SEEN = f"only the first {MOST_ROWS:,} rows were looked at; levels and numbers may lie beyond"
 
 
-def draft(data: object, name: str | None = None) -> Schema:
+def draft(
+    data: object, name: str | None = None, *, missing: str | Mapping[str, Any] | None = None
+) -> Schema:
     """A proposal of a schema for a frame (pandas, polars, Arrow), a dict of columns, a CSV or
     Parquet file or a table of an engine, to be corrected by somebody who knows what is public.
 
@@ -31,12 +35,17 @@ def draft(data: object, name: str | None = None) -> Schema:
     and stands on the certificate until it is confirmed or replaced. A frame has no name; give the
     data set one, since its budget is kept under it.
 
+    A column with missing cells has ``missing = "choose"``, and no run accepts the schema, until
+    somebody has chosen what they count as: ``missing="drop"`` or ``"level"`` chooses for all such
+    columns, ``missing={"weight": {"value": 70}, "crp": "drop"}`` for some. A column that says whose
+    row it is becomes ``person``, with the most rows of one as ``rows_per_person``.
+
     >>> privet.draft({"sex": ["f", "m", "f"]}, name="clinic")  # doctest: +ELLIPSIS
     Schema 'clinic': 1 columns (1 categorical), add-remove, 1 row(s) per person
       DRAFT: 2 facts were read from the data, which no privacy budget has paid for. ...
     """
     if _is_plain(data):
-        return drafts.draft(data, name)
+        return drafts.draft(data, name, missing)
     source = source_of(data)
     read = [i for i in range(len(source.header)) if source.odd_type(i) is None]
     names = [source.header[i] for i in read]
@@ -47,7 +56,9 @@ def draft(data: object, name: str | None = None) -> Schema:
         )
     parts = first_texts(source, read, MOST_ROWS)
     called = _name(data, source) if name is None else name
-    return drafts.draft_texts(names, parts, name=called, label=source.label, remarks=(SEEN,))
+    return drafts.draft_texts(
+        names, parts, name=called, label=source.label, remarks=(SEEN,), missing=missing
+    )
 
 
 def _is_plain(data: object) -> bool:

@@ -88,6 +88,7 @@ def run(args: argparse.Namespace) -> None:
 def _ask(args: argparse.Namespace, **listeners: Any) -> Discovery:
     from privet.api.discover import discover
 
+    _warn_of_few_rows(args)
     return discover(
         data_of(args),
         args.schema,
@@ -105,6 +106,19 @@ def _ask(args: argparse.Namespace, **listeners: Any) -> Discovery:
         **options(args, Settings),
         **listeners,
     )
+
+
+def _warn_of_few_rows(args: argparse.Namespace) -> None:
+    """Before anything is spent, where the number of rows is public."""
+    if args.epsilon is None or args.evidence or args.as_published:
+        return
+    from privet.api.checks import read_schema
+    from privet.methods.plan import few_rows, plan
+
+    schema = read_schema(args.schema)
+    if schema.rows is not None:
+        made = plan(schema, schema.rows, args.epsilon, args.delta)
+        print_warnings(few_rows(schema, made.invisible, f"{made.rows:,}", made.epsilon))
 
 
 def _print(found: Discovery, files: tuple[Path, ...], args: argparse.Namespace) -> None:

@@ -224,7 +224,7 @@ def _central(schema: Schema, args: argparse.Namespace) -> None:
 def _print_margins(schema: Schema, args: argparse.Namespace, made: Plan) -> None:
     """What the plan rests on, and the pairs that it has little hope for."""
     from privet.evidence.plan import STRONG
-    from privet.methods.plan import plan
+    from privet.methods.plan import few_rows, plan
 
     con = console()
     guessed = [column for column in schema.columns if not column.shares]
@@ -235,7 +235,7 @@ def _print_margins(schema: Schema, args: argparse.Namespace, made: Plan) -> None
             f"{_size(other.typical)}, given nothing (--margins uneven). What you know better can "
             "be declared as shares in the schema.",
         )
-    if made.invisible:
+    if made.invisible and not few_rows(schema, made.invisible, "", made.epsilon):
         shown = ", ".join(f"{a} and {b}" for a, b in made.invisible[:MOST_PAIRS])
         more = len(made.invisible) - MOST_PAIRS
         con.print(

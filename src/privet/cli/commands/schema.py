@@ -36,6 +36,12 @@ def add(parsers: Subparsers) -> None:
     draft = command(actions, "draft", what)
     draft.add_argument("data", metavar="DATA", help="CSV or Parquet file, or a table of an engine")
     draft.add_argument("--output", metavar="FILE", help="write it there (default: print it)")
+    draft.add_argument(
+        "--missing",
+        metavar="CHOICE",
+        help="what to do in every column with missing cells: drop (their rows) or level (one more "
+        "level); default: leave it open, column by column",
+    )
     draft.set_defaults(run=run)
     check = command(actions, "check", "hold a table against its schema; exact, for its owner only")
     check.add_argument("data", metavar="DATA", help="CSV or Parquet file")
@@ -47,7 +53,7 @@ def add(parsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> None:
     from privet.trust.owner import draft
 
-    text = draft(args.data).to_toml()
+    text = draft(args.data, missing=args.missing).to_toml()
     if args.output is not None:
         write_new(args.output, text)
         return

@@ -26,6 +26,7 @@ from privet.local.device.blocks import GRID, HALF, MOST_COLUMNS, Block, Kind, in
 from privet.local.device.channel import Channel, RandomizedResponse, check_epsilon
 from privet.privacy.ledger.conversion import float_up
 from privet.schema.column import Column, did_you_mean
+from privet.schema.missing import check_chosen
 from privet.schema.model import Schema
 
 if TYPE_CHECKING:
@@ -286,6 +287,7 @@ def check_name(name: str) -> None:
 
 def check_schema(schema: Schema, name: str) -> None:
     """Whether a device can answer for every column, once, whatever its row holds."""
+    check_chosen(schema)
     for column in schema.columns:
         if column.missing == "drop":
             raise SchemaError(

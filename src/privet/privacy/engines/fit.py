@@ -22,7 +22,8 @@ from privet.privacy.engines.source import open_source
 from privet.schema.column import Column
 from privet.schema.model import Schema
 
-MISSING = ("", "na", "nan", "null", "none", "?")  # texts that mean that there is nothing
+# Texts that mean that there is nothing.
+MISSING = ("", "na", "nan", "null", "none", "?", "n/a", "#n/a", "<na>", ".")
 MOST_NAMED = 20  # texts of a column that are listed
 UNREADABLE = (
     "the data could not be read to its end; check that the file is still there and complete, and "

@@ -87,7 +87,8 @@ def _undecided(found: Discovery) -> str:
         "Pairs that are undecided",
         "<p>These are not in the graph, and are no proof of independence either: no test "
         f"rules out a strong dependence ({STRONG:g} or more). So many times the rows, or "
-        "the epsilon, would do it in 8 of 10 runs, if there is none.</p>"
+        "the epsilon, would do it in 8 of 10 runs, if there is none; where there was enough, there "
+        "may be a weak one.</p>"
         + table(("pair", "given", "may be up to", "rows", "epsilon"), lines)
         + (f'<p class="soft">{more} more are in graph.json.</p>' if more > 0 else ""),
     )
