@@ -88,11 +88,11 @@ def discover(
     polars, Spark), an Arrow or Ibis table, a DuckDB file or relation, the address of a PostgreSQL
     table or a dict of columns; what is large is counted where it is (docs/engines.md). The budget
     is charged to the schema's name in ``ledger`` (a file; by default the one in the user's data
-    directory). A run that names no ``delta`` promises the one that serves its method best: 1e-6,
-    or 0 for small tables, unless a cap in the ledger has a delta. ``private=False`` computes
-    without privacy and takes no epsilon. With ``evidence``, the saved release of an earlier run is
-    searched again: no data are read and nothing is spent; a schema given beside it may bring other
-    knowledge.
+    directory). ``delta`` is the largest that the guarantee may have, 1e-6 unless it is named; small
+    tables get the guarantee (epsilon, 0), unless a cap in the ledger has a delta.
+    ``private=False`` computes without privacy and takes no epsilon. With ``evidence``, the saved
+    release of an earlier run is searched again: no data are read and nothing is spent; a schema
+    given beside it may bring other knowledge.
 
     With ``protocol`` (a protocol.json), ``data`` are reports that devices have randomised by it:
     they were private when they left, so nothing is spent; a schema given beside it may bring

@@ -42,7 +42,7 @@ def add(parsers: Subparsers) -> None:
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the results")
     privacy = parser.add_argument_group("privacy")
     privacy.add_argument("--epsilon", type=float, metavar="E", help="smaller is more private")
-    privacy.add_argument("--delta", type=float, metavar="D", help="1e-6; 0 where that shows more")
+    privacy.add_argument("--delta", type=float, metavar="D", help="the largest allowed; 1e-6")
     add_ledger(privacy)  # type: ignore[arg-type]
     add_reuse(privacy)
     privacy.add_argument(

@@ -35,7 +35,7 @@ def add(parsers: Subparsers) -> None:
     played.add_argument("--rows", type=int, required=True, metavar="N", help="rows of each site")
     add_sites(played, default=5)
     played.add_argument("--epsilon", type=float, required=True, metavar="E", help="of each site")
-    played.add_argument("--delta", type=float, metavar="D", help="1e-6; 0 where that shows more")
+    played.add_argument("--delta", type=float, metavar="D", help="the largest allowed; 1e-6")
     played.add_argument("--method", default="auto", metavar="NAME", help="see `privet methods`")
     played.add_argument(
         "--refuse", action="append", default=[], metavar="SITE", help="its cap is too small"

@@ -61,7 +61,7 @@ def add(parsers: Subparsers) -> None:
     parser.add_argument(
         "--sites", type=int, metavar="D", help="so many sites, with N rows each, each with noise"
     )
-    parser.add_argument("--delta", type=float, metavar="D", help="1e-6; 0 where that shows more")
+    parser.add_argument("--delta", type=float, metavar="D", help="the largest allowed; 1e-6")
     parser.add_argument(
         "--effect",
         type=float,
@@ -107,11 +107,9 @@ def _wanted(schema: Schema, args: argparse.Namespace) -> None:
     from privet.methods.method import USUAL_DELTA
 
     size = _rows(schema, args.rows)
-    delta = USUAL_DELTA if args.delta is None else args.delta
-    needed, problem = _needed(schema, size, delta, args)
-    if args.delta is None and needed is not None:
-        delta = best_delta(["auto"], schema, needed, None)
-        needed, problem = _needed(schema, size, delta, args)
+    most = USUAL_DELTA if args.delta is None else args.delta
+    needed, problem = _needed(schema, size, most, args)
+    delta = most if needed is None else best_delta(["auto"], schema, needed, None, most)
     if args.json:
         print_json({"rows": size, "delta": delta, "epsilon_for_effect": needed})
         return
@@ -165,9 +163,7 @@ def _delta(schema: Schema, args: argparse.Namespace) -> float:
     from privet.api.methods import best_delta
 
     check_budget_options(args.epsilon, args.delta, True)
-    if args.delta is not None:
-        return float(args.delta)
-    return best_delta(["auto"], schema, args.epsilon, None)
+    return best_delta(["auto"], schema, args.epsilon, None, args.delta)
 
 
 def _shown(value: Any) -> Any:
