@@ -59,7 +59,10 @@ def _parsed(name: str) -> str:
     text = f"TRY_CAST({name} AS VARCHAR)"
     trimmed = f"trim({text}, {_quoted(SPACES)})"
     truth = f"CASE lower({trimmed}) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
-    return f"coalesce(TRY_CAST({text} AS DOUBLE), TRY_CAST({trimmed} AS DOUBLE), {truth})"
+    number = f"TRY_CAST({text} AS DOUBLE)"
+    # in one coalesce DuckDB would take out the common trim, and trim every cell
+    rest = f"coalesce(TRY_CAST({trimmed} AS DOUBLE), {truth})"
+    return f"CASE WHEN {number} IS NOT NULL THEN {number} ELSE {rest} END"
 
 
 def _real(value: object) -> str:
