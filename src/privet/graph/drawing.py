@@ -54,7 +54,7 @@ def svg(
     these are many they are hidden, for a page to show on demand. A legend below says so. Tiers lie
     on bands, one above the other. ``kinds`` are classes of the edges, in their order, for a page to
     colour them by."""
-    drawn = figure(graph, tiers)
+    drawn = figure(graph, tuple(map(tuple, tiers)))
     layout, arrows, curves = drawn.layout, drawn.arrows, drawn.curves
     labels = _labels(drawn)
     top = MARGIN + (TITLE_HEIGHT if title else 0.0)

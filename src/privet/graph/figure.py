@@ -4,8 +4,9 @@ edge."""
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from privet.graph.edge import Edge
@@ -28,7 +29,8 @@ class Figure:
     tiers: tuple[tuple[int, ...], ...]
 
 
-def figure(graph: Graph, tiers: Sequence[Sequence[str]] = ()) -> Figure:
+@lru_cache(maxsize=2)  # picture and page draw the same
+def figure(graph: Graph, tiers: tuple[tuple[str, ...], ...] = ()) -> Figure:
     """The same graph gives the same figure. Tiers lie one above the other, unless an arrow goes
     from one to another before it."""
     order = {name: tier for tier, names in enumerate(tiers) for name in names}

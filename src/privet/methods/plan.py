@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from math import comb, log
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from scipy.optimize import brentq
 
 from privet.errors import BudgetError, MethodError, SchemaError, expect
-from privet.evidence.plan import ALONE, STRONG, Margins, Plan, PlanLine, Reading
+from privet.evidence.plan import ALONE, STRONG, Margins, Plan, PlanLine, Reading, Sight
 from privet.evidence.plan_table import plan_table
 from privet.markup.pieces import notebook, paragraphs, safe
 from privet.methods import catalogue
-from privet.methods.method import USUAL_DELTA
+from privet.methods.method import USUAL_DELTA, Method
 from privet.privacy.ledger.conversion import Number, check_asked, weak_delta
 from privet.schema.missing import check_chosen
 from privet.schema.model import LARGEST_TABLE, Schema
@@ -164,8 +165,7 @@ def plan(
         )
     delta = catalogue.best_delta(schema, epsilon, most=None if delta is None else float(delta))
     method = catalogue.auto(schema, float(delta), private=True)
-    assert method.plan is not None  # what auto chooses can be planned
-    sight = method.plan(schema, rows, epsilon, delta, reading, margins)
+    sight = _sight(method, schema, rows, epsilon, delta, reading, margins)
     pairs = zip(combinations(schema.names, 2), sight.smallest[0].tolist(), strict=True)
     invisible = tuple(pair for pair, smallest in pairs if smallest > STRONG)
     few = few_rows(schema, invisible, f"{rows:,}", float(epsilon))
@@ -180,6 +180,13 @@ def plan(
         invisible=invisible,
         warnings=(*weak_delta(float(delta), rows), *few),
     )
+
+
+@lru_cache(maxsize=8)
+def _sight(method: Method, *asked: Any) -> Sight:
+    """Kept, since a run needs it for its diagnostics and for its page."""
+    assert method.plan is not None  # what auto chooses can be planned
+    return method.plan(*asked)
 
 
 def few_rows(

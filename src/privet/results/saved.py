@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
@@ -52,12 +53,17 @@ class Saved:
     sites: tuple[Saved, ...] = ()
     played: tuple[Played, ...] = field(default=(), compare=False)
 
+    @cached_property
+    def text(self) -> str:
+        """The text of its file: written with the results, and kept for identical runs."""
+        return json.dumps(_document(self))
+
     def __repr__(self) -> str:
         return f"Saved: {len(self.releases)} releases about {self.schema.name!r}"
 
 
 def to_json(saved: Saved) -> str:
-    return json.dumps(_document(saved))
+    return saved.text
 
 
 def _document(saved: Saved) -> dict[str, Any]:

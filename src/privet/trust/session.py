@@ -6,6 +6,7 @@ disk, gives curators that spend it, and gives back what was not spent, whatever 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -48,6 +49,7 @@ class Session:
         self._budget = {"epsilon": epsilon, "delta": delta, "test_delta": test_delta}
         self._method, self._accounting = method, accounting
         self._begun: Run | None = None
+        self._opened: Central | None = None
 
     @property
     def _run(self) -> Run:
@@ -55,8 +57,10 @@ class Session:
         return self._begun
 
     def curator(self, part: Fraction = Fraction(1)) -> Central:
-        """Pays with shares of this part of the budget."""
-        return Central.open(self._data, self._schema, self._run, part)
+        """Pays with shares of this part of the budget; all read the rows once."""
+        if self._opened is None:
+            self._opened = Central.open(self._data, self._schema, self._run)
+        return replace(self._opened, part=part)
 
     def __enter__(self) -> Self:
         """Reserves the budget here, not before: what stops the program from now on finds either
