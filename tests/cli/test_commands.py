@@ -52,6 +52,21 @@ def test_plan_names_what_it_guesses_and_what_will_not_show(home: Path, run: Run)
     assert json.loads(run(*words, "--json").out)["invisible"][0] == ["rain", "sprinkler"]
 
 
+def test_plan_and_run_promise_the_delta_that_serves_best_of_those_allowed(
+    home: Path, run: Run
+) -> None:
+    """The table of three columns is small: Laplace noise is smaller than any delta would allow."""
+    for words in ((), ("--delta", "1e-6")):
+        shown = run("plan", "schema.toml", "--rows", "1000", "--epsilon", "1", *words)
+        assert "epsilon 1, delta 0:" in " ".join(shown.out.split())
+        shown = run(
+            *("discover", "data.csv", "--schema", "schema.toml", "--epsilon", "1", *words),
+            *("--ledger", f"ledger{len(words)}.db", "--output", f"out{len(words)}"),
+        )
+        kept = json.loads((home / f"out{len(words)}" / "certificate.json").read_text("utf-8"))
+        assert shown.code == 0 and kept["delta"] == 0, shown.err
+
+
 def test_plan_prints_a_table_and_what_an_effect_needs(home: Path, run: Run) -> None:
     (home / "data.csv").unlink()  # it needs no data
     words = ("plan", "schema.toml", "--rows", "10000", "--epsilon", "1")
