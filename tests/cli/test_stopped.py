@@ -98,7 +98,8 @@ def test_a_search_leaves_what_was_paid_for(home: Path, run: Run) -> None:
 
 def test_a_measurement_closes_its_run(home: Path) -> None:
     """Stopped after the first charge: that is kept, the rest of the reservation goes back."""
-    result = stopped("privet.methods.sources.tables.first_look", *DISCOVER, "--delta", "1e-6")
+    Ledger(home / "ledger.db").create("people", epsilon=1, delta=1e-6)
+    result = stopped("privet.methods.sources.tables.first_look", *DISCOVER)
     assert result.code == 143 and "was spent before that (run " in result.err
     assert state(home) == ["closed"] and not (home / "out").exists()
     account = Ledger(home / "ledger.db").account("people")

@@ -36,7 +36,8 @@ Change = Callable[[Path], object]
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("verify")
     book = home / "ledger.sqlite"
-    found = privet.discover(TABLE, SCHEMA, epsilon=1, delta=1e-6, ledger=book)
+    privet.Ledger(book).create(SCHEMA.name, epsilon=1, delta=1e-6)
+    found = privet.discover(TABLE, SCHEMA, epsilon=1, ledger=book)
     found.save(home / "out")
     return home
 

@@ -60,7 +60,7 @@ def test_repeated_people_are_proposed(name: str) -> None:
     found = privet.discover(panel(name=name), made, epsilon=1, ledger=":memory:")
     assumed = " ".join(found.certificate["assumptions"])
     assert f"column {name!r} says whose row it is" in assumed
-    assert "the schema's person is public knowledge" in assumed
+    assert "nobody has confirmed them (the schema's person, " in assumed
 
 
 def test_files_and_frames_agree(tmp_path: Path) -> None:

@@ -15,8 +15,7 @@ measured, and with the noise of the margins within as many strata as a typical c
 two of them). Where the table of all columns is measured instead, every order is planned with its
 noise. For numeric columns the same is said of correlations, with Fisher's z.
 
-With δ > 0 the run may measure white features of weighed rows (``white.py``), if these tell more.
-Then noise is to sampling noise the same in all directions but those of very rare levels.
+With δ > 0 the run may measure white features of weighted rows (``white.py``).
 
 Of several sites, each with rows and noise of its own, both add up where one effect is common to
 all; and where each has an effect of its own, Bayes factors are multiplied
@@ -388,11 +387,9 @@ def _shift_of_each(freedom: float, gains: Floats, level: float, factors: int) ->
         return float(np.quantile(logs, 1 - POWER)) - log(1 / level)
 
     top = 1.0
-    while excess(top) < 0:
+    while excess(top) < 0 and top <= 1e12:
         top *= 4.0
-        if top > 1e12:
-            return inf
-    return float(brentq(excess, 0.0, top, rtol=1e-4))
+    return inf if top > 1e12 else float(brentq(excess, 0.0, top, rtol=1e-4))
 
 
 def _log_bayes(statistic: Floats, freedom: Floats, gains: Floats) -> Floats:

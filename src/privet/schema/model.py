@@ -52,9 +52,7 @@ class Schema:
 
     Facts that a draft has read from the rows are ``unconfirmed`` until somebody knows that they
     are public, and stand on the certificate. ``remarks`` are comments for whoever reads the file,
-    ``notes`` those on the lines of facts. ``as_of`` labels the snapshot, such as "2026-10-31"; it
-    comes from the calendar or the procedure of extraction, and not from whether something changed.
-    Runs with one label answer alike.
+    ``notes`` those on the lines of facts. ``as_of`` labels the snapshot by the calendar.
 
     >>> schema = privet.Schema.of(
     ...     ["age", "pain"],
@@ -366,8 +364,7 @@ class Schema:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The facts in ``unconfirmed`` that were read from rows; the others are questions that
-        names ask."""
+        """The facts in ``unconfirmed`` that were read from rows, not guessed from names."""
         return tuple(fact for fact in self.unconfirmed if not fact.endswith(f".{TIER}"))
 
     def warning(self) -> str:
@@ -389,8 +386,7 @@ class Schema:
             tiers = "; then ".join(", ".join(tier) for tier in knowledge.tiers)
             lines.append(f"Earlier causes later: {tiers}.")
         for what in ("required", "forbidden"):
-            arrows = sorted(getattr(knowledge, what))
-            if arrows:
+            if arrows := sorted(getattr(knowledge, what)):
                 lines.append(f"{what}: {', '.join(f'{a} --> {b}' for a, b in arrows)}")
         return tuple(lines)
 
