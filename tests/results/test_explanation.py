@@ -116,7 +116,9 @@ def test_a_pair_that_a_third_column_explains(found: Discovery) -> None:
     nothing, given = told.tests[:2]
     assert nothing.joins and nothing.low > 0.25 and given.given == ("b",)
     assert not given.joins and given.low < 0.05 and given.high < 0.1
-    assert "b comes closest" in told.text
+    assert "Given b, " in told.text and told.decided_by == "tests"
+    assert told.decided_given == ("b",) and told.association is not None
+    assert told.association.sign == "+" and "a = yes goes with c = yes" in told.text
 
 
 def test_numbers_have_partial_correlations() -> None:

@@ -16,7 +16,9 @@ from privet.graph.meek import apply_knowledge, cpdag, is_acyclic
 from privet.search.constraints import Constraints
 from privet.search.exact import exact
 from privet.search.hill_climb import PATIENCE, Remembered, _Walk, climb
-from privet.search.mmhc import _Candidates, mmhc, mmpc
+from privet.search.mmhc import _Candidates, mmpc
+from privet.search.mmhc import mmhc as climbed
+from privet.search.protocols import Gains, Judge
 from tests.helpers.cpdags import is_valid_cpdag
 from tests.helpers.population import Bools, Floats, Indices, population, sampled
 from tests.search.test_pc import (
@@ -30,6 +32,10 @@ from tests.search.test_pc import (
     rng_of,
     true_knowledge,
 )
+
+
+def mmhc(judge: Judge, gains: Gains, constraints: Constraints, max_order: int) -> Bools:
+    return climbed(judge, gains, constraints, mmpc(judge, constraints, max_order))
 
 
 def some_dag(seed: int, largest: int = 12) -> Bools:

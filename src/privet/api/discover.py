@@ -211,7 +211,11 @@ def _measure_exactly(request: Request) -> Saved:
             continue
         parts[each.play], found = each.play(curator, request.settings)
         if found is not None:
-            known.append(Played(method=each.name, settings=request.settings, finding=found))
+            known.append(
+                Played(
+                    method=each.name, settings=request.settings, finding=replace(found, record=None)
+                )
+            )
     every = (release for part in parts.values() for release in part)
     releases = tuple({release.query: release for release in every}.values())
     more = _ask_pairs(request, curator, releases) if request.share else ()
@@ -343,4 +347,5 @@ def _search_one(
         tests=found.tests,
         notes=notes,
         absences=found.absences,
+        record=found.record,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from privet.errors import EvidenceError, expect
 from privet.graph.formats.files import load as load_graph
@@ -30,15 +31,17 @@ def explain(folder: str | Path, a: str, b: str) -> Explanation:
         )
     saved = load(place / "evidence.json")
     of_evidence(saved.certificate)
-    return explained(saved, load_graph(place / "graph.json"), _options(place), a, b)
+    return explained(saved, load_graph(place / "graph.json"), _run(place), a, b)
 
 
-def _options(place: Path) -> dict[str, float]:
-    """With which the graph was searched."""
+def _run(place: Path) -> dict[str, Any]:
+    """With which method and options the graph was searched."""
     path = place / "certificate.json"
     try:
-        found = json.loads(path.read_text("utf-8"))["options"]
-        return {"alpha": float(found["alpha"]), "max_order": int(found["max_order"])}
+        found = json.loads(path.read_text("utf-8"))
+        options = dict(found["options"])
+        options |= {"alpha": float(options["alpha"]), "max_order": int(options["max_order"])}
+        return {"method": str(found["method"]), "options": options}
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise EvidenceError(
             f"{str(path)!r} is missing or damaged, so the options of the search are not known; "

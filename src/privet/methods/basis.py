@@ -103,6 +103,7 @@ class Basis:
         if self.local is not None and not self.noisy:
             return self.local, constraints
         found = skeleton(self.judge, constraints, max_order, self.told)
+        self.listener.decided(found)
         local = potential(self.judge, found) if self.local is None else self.local
         return local, within(constraints, found.adjacent)
 
@@ -129,7 +130,21 @@ class Basis:
         if not self.noisy:
             return self.gains, constraints
         found = skeleton(self.judge, constraints, max_order, self.told)
+        self.listener.decided(found)
         return self.gains, within(constraints, found.adjacent)
+
+    def worth(self, local: Locals) -> Gains | None:
+        """The gains of these local scores; None where they are made of tests, which alone have
+        decided what is joined."""
+
+        def score(child: int, *parents: int) -> float:
+            return float(local(child, np.array([sorted(parents)], dtype=np.intp))[0])
+
+        def gains(questions: Indices) -> Floats:
+            rows = questions.tolist()
+            return np.array([score(y, x, *given) - score(y, *given) for x, y, *given in rows])
+
+        return None if self.local is None else gains
 
     def constraints(self, schema: Schema) -> Constraints:
         """What knowledge allows, within the pairs that are near."""

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privet.arrays import Bools, Floats, Indices
 from privet.search.compiled import Heard
-from privet.search.protocols import Locals
-from privet.search.skeleton import Separators
+from privet.search.protocols import Gains, Locals
+from privet.search.skeleton import Separators, Skeleton
 from privet.search.stability import DOUBT
 
 Answer = Callable[[Indices], Floats]
 NOBODY = -1  # fills up what was given
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What tests have decided: the pairs that they left joined, what separated others, and the
+    lowest answer about each pair until then, as a listener remembers it."""
+
+    found: Skeleton
+    lowest: Floats
+    given: NDArray[np.int32]
+
+
 class Listener:
     """Counts the questions asked, and remembers the lowest answer about each pair x < y, with what
     was given; ``joined`` are the pairs that the search joined in the end, ``separators`` what
-    separated others, and ``notes`` what it has to say.
+    separated others, and ``notes`` what it has to say. ``tested`` is what tests have decided, if
+    they did, ``score`` the gains by which a score then decided, with at most so many parents of a
+    column, and ``settled`` says that what a graph implies decided in the end.
 
     ``lowest[x, y]`` is nan where nothing was asked, and ``given[x, y]`` ends with ``NOBODY``. Where
     nobody wants to know these, ``only_counts``.
@@ -31,6 +44,10 @@ class Listener:
         self.notes: tuple[str, ...] = ()
         self.joined: Bools | None = None
         self.separators: Separators = {}
+        self.tested: Outcome | None = None
+        self.score: Gains | None = None
+        self.most: int | None = None
+        self.settled = False
         self.lowest: Floats = np.empty((0, 0))
         self.given: NDArray[np.int32] = np.empty((0, 0, 0), dtype=np.int32)
 
@@ -46,6 +63,10 @@ class Listener:
             return answers
 
         return listening
+
+    def decided(self, found: Skeleton) -> None:
+        """Tests have come to their end; what is asked later settles directions, or scores."""
+        self.tested = Outcome(found, self.lowest.copy(), self.given.copy())
 
     def _remember(self, questions: Indices, answers: Floats) -> None:
         ends, given = questions[:, :2], questions[:, 2:]
@@ -73,7 +94,7 @@ class Listener:
     def settle(self, dag: Bools, margins: Floats) -> None:
         """What a graph implies was asked in the end, of each pair x < y given the parents of both:
         these answers replace all before."""
-        size = len(dag)
+        size, self.settled = len(dag), True
         x, y = np.triu_indices(size, 1)
         given = dag.T[x] | dag.T[y]
         given[np.arange(len(x)), x] = given[np.arange(len(x)), y] = False

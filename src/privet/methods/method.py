@@ -8,7 +8,7 @@ literature are a file each.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from privet.errors import MethodError
@@ -16,6 +16,7 @@ from privet.evidence.plan import Effects
 from privet.evidence.prior import default_level
 from privet.graph.absence import Absence
 from privet.graph.graph import Graph
+from privet.methods.decision import Decides
 from privet.methods.options import Settings
 from privet.privacy.ledger.conversion import Accounting, Number
 from privet.privacy.queries.base import Release
@@ -26,13 +27,15 @@ from privet.trust.curator import Curator
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """A graph with confidence on its edges, how many tests it took, and why pairs are not joined,
-    if that can be said. ``order`` is the most columns that it could condition on."""
+    if that can be said. ``order`` is the most columns that it could condition on, and ``record``
+    says what decided about each pair."""
 
     graph: Graph
     tests: int
     notes: tuple[str, ...] = ()
     absences: Sequence[Absence] = ()
     order: int | None = None
+    record: Decides | None = field(default=None, compare=False)
 
 
 # What the rows were asked for, and what was found meanwhile, if the search was played.

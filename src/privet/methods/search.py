@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import log
 from typing import Literal
 
 import numpy as np
@@ -26,6 +27,7 @@ from privet.methods.basis import Basis, Replicas
 from privet.methods.copies import said, without_copies
 from privet.methods.method import Finding
 from privet.methods.options import EXACT_ORDER, Settings
+from privet.methods.record import Record
 from privet.schema.model import Schema
 from privet.search.pc import WIDEST
 
@@ -112,9 +114,17 @@ def run(search: Search, basis: Basis, schema: Schema, settings: Settings) -> Fin
     rng = np.random.default_rng(settings.seed)
     first, *others = rng.spawn(count + 1) if search.draws or count else [rng]
     settings.on_step("searching", 0.5)
-    known, schema, basis = schema.knowledge, *without_copies(schema, basis)
+    declared, known = schema, schema.knowledge
+    schema, basis = without_copies(schema, basis)
     graph = search.find(basis, schema, settings, first)
     tests, basis.listener.joined = basis.listener.count, joined(graph)
+    record = Record(
+        graph=graph,
+        basis=basis,
+        schema=declared,
+        threshold=-log(settings.level(len(declared.columns))),
+        weighed=search.needs == "weights",
+    )
     why = absences(basis, graph, 1 / settings.level(len(schema.columns)))
     notes = (*search.notes, *basis.notes, *basis.listener.notes, *said(basis.copies))
     again = []
@@ -125,7 +135,9 @@ def run(search: Search, basis: Basis, schema: Schema, settings: Settings) -> Fin
     if why.undecided:
         graph = replace(graph, undecided=why.undecided)
     graph = hang(graph, basis.copies, known)
-    return Finding(graph=graph, tests=tests, notes=notes, absences=why, order=settings.order)
+    return Finding(
+        graph=graph, tests=tests, notes=notes, absences=why, order=settings.order, record=record
+    )
 
 
 def _order(search: Search, basis: Basis, settings: Settings) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from privet.graph.agreement import Agreement, agreement
 from privet.graph.edge import DASHED, OPEN_MARKS, TENTATIVE, Edge
 from privet.graph.exports import Exports
 from privet.graph.graph import Graph
+from privet.methods.decision import Decides
 from privet.results import saved
 from privet.results.certificate import Certificate
 from privet.results.diagnostics import Diagnosis, against_sense, diagnose
@@ -31,7 +32,8 @@ class Discovery(Exports):
     ``tests`` is the number of questions that the search asked of the evidence; ``others`` are
     the results of further methods on the same evidence, if more than one was named. Of several
     sites, ``sites`` says what each has added and which edges rest on one of them alone.
-    ``absences`` say why pairs are not joined, and of which the evidence cannot say.
+    ``absences`` say why pairs are not joined, and of which the evidence cannot say. ``record`` is
+    what the search keeps of its decisions, for ``explain``; copies in files do without.
 
     >>> found  # doctest: +ELLIPSIS
     Discovery of 'clinic' by interaction-pc: cpdag, 3 nodes, ...
@@ -49,6 +51,7 @@ class Discovery(Exports):
     others: tuple[Discovery, ...] = ()
     sites: Sites | None = None
     absences: Sequence[Absence] = ()
+    record: Decides | None = field(default=None, compare=False)
 
     @property
     def confidence(self) -> dict[Edge, float]:
@@ -86,7 +89,10 @@ class Discovery(Exports):
         >>> found.explain("smoke", "cancer").text != ""
         True
         """
-        return explain(self.evidence, self.graph, self.certificate["options"], a, b)
+        return explain(self.evidence, self.graph, self.certificate, a, b, self.record)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "record": None}
 
     @property
     def undecided(self) -> tuple[Absence, ...]:

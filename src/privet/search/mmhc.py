@@ -24,15 +24,14 @@ from privet.search.pc import WIDEST
 from privet.search.protocols import Gains, Judge
 
 
-def mmhc(judge: Judge, gains: Gains, constraints: Constraints, max_order: int) -> Bools:
-    """The CPDAG, closed under knowledge, of the best DAG found between candidate pairs.
+def mmhc(judge: Judge, gains: Gains, constraints: Constraints, candidates: Bools) -> Bools:
+    """The CPDAG, closed under knowledge, of the best DAG found between candidate pairs (``mmpc``).
 
     Hill climbing over DAGs stops at local optima even if every answer is right (for one in five
     random DAGs of 5 to 12 nodes). So it goes on with the steps of GES, for which right answers
     lead to the true class. These may join other pairs on their way: where such edges are left,
     they are taken out, and the climb goes on from there.
     """
-    candidates = mmpc(judge, constraints, max_order)
     dag = climb(gains, constraints, candidates)
     found = ges(gains, constraints, candidates=candidates, start=dag)
     if (found & ~candidates).any():

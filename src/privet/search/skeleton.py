@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import comb, log
+from typing import Literal
 
 import numpy as np
 
@@ -31,6 +32,10 @@ from privet.graph.bits import bitsets
 from privet.search.questions import beside
 
 Ask = Callable[[Indices], Floats]
+# Why an explanation does not count, or what a score wants is not there: it contradicts another one
+# or goes round in a circle, not all of it lies on paths between the two, or is among neighbours of
+# one; a column has as many parents as it may have, or no single step leads there.
+Rule = Literal["contradiction", "circle", "paths", "neighbours", "parents", "steps"]
 # What separated x < y.
 Separators = dict[tuple[int, int], tuple[int, ...]]
 
@@ -110,7 +115,9 @@ def explained(
             if not neighbours[x] >> y & 1:
                 continue
             joined = start.lowest is not None and start.lowest[x, y] > -margin and margin > -SURE
-            if not circles and _contradicts(separators, x, y, given, joined):
+            if not circles and (
+                _contradicts(separators, x, y, given, joined) or _circle(separators, x, y, given)
+            ):
                 continue
             if _on_paths(neighbours, x, y, given):
                 adjacent[x, y] = adjacent[y, x] = False
@@ -190,7 +197,7 @@ def _on_paths(neighbours: list[int], x: int, y: int, given: Iterable[int]) -> bo
 
 def _contradicts(separators: Separators, x: int, y: int, given: list[int], joined: bool) -> bool:
     """Whether some z was separated from one end by the other alone; or, if x and y are surely
-    ``joined`` given less, by the rest, with the other end or without; or all were in a circle."""
+    ``joined`` given less, by the rest, with the other end or without."""
     for z in given:
         for end, other in ((x, y), (y, x)):
             before = separators.get((min(z, end), max(z, end)))
@@ -198,6 +205,11 @@ def _contradicts(separators: Separators, x: int, y: int, given: list[int], joine
                 before == (other,) or (joined and {*before} - {other} == {*given} - {z})
             ):
                 return True
+    return False
+
+
+def _circle(separators: Separators, x: int, y: int, given: list[int]) -> bool:
+    """Whether all were separated from one end by the other, or by columns that in turn were."""
     return any(
         all(_led_to(separators, z, end, other) for z in given) for end, other in ((x, y), (y, x))
     )
@@ -214,6 +226,21 @@ def _led_to(separators: Separators, z: int, end: int, other: int) -> bool:
         seen |= more
         fresh += more
     return False
+
+
+def refusal(found: Skeleton, x: int, y: int, given: Iterable[int]) -> Rule | None:
+    """The rule by which these columns, although a test says so, do not explain an edge of a
+    skeleton in the end."""
+    members, separators = list(given), found.separators
+    if _contradicts(separators, x, y, members, joined=False):
+        return "contradiction"
+    if _circle(separators, x, y, members):
+        return "circle"
+    if not _on_paths(bitsets(found.adjacent), x, y, members):
+        return "paths"
+    if not any(found.adjacent[end, members].all() for end in (x, y)):
+        return "neighbours"
+    return "contradiction" if _contradicts(separators, x, y, members, joined=True) else None
 
 
 def explained_away(found: Skeleton, questions: Indices) -> Bools:

@@ -36,6 +36,7 @@ def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Gener
         usual = MAX_TESTED_PARENTS
     widest = usual if settings.max_parents is None else settings.max_parents
     best = exact(local, constraints, max_parents=widest)
+    basis.listener.score, basis.listener.most = basis.worth(local), widest
     if basis.noisy:  # replicas tell
         return closed(best, schema)
     chain = np.random.default_rng(settings.seed)

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from privet.graph.fci_rules import NONE
 from privet.graph.graph import Graph
 from privet.graph.pag import respects, to_graph
 from privet.methods.basis import Basis
@@ -14,6 +15,7 @@ from privet.methods.search import Search
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
 from privet.search.fci import fci
+from privet.search.skeleton import Skeleton
 
 
 def find(
@@ -26,6 +28,7 @@ def find(
 ) -> Graph:
     constraints = Constraints.of(schema.names, schema.knowledge)
     found = fci(basis.judge, constraints, max_order=settings.order, faster=faster)
+    basis.listener.decided(Skeleton(found.marks != NONE, found.separators))
     respects(found.marks, schema.names, schema.knowledge)
     return to_graph(found.marks, schema.names)
 

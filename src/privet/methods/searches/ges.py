@@ -41,6 +41,7 @@ def _find(
     )
     if basis.rows is not None:
         basis.rows.settle()
+    basis.listener.score, basis.listener.most = gains, settings.max_parents
     return closed(found, schema)
 
 
@@ -56,6 +57,7 @@ def _eagerly(basis: Basis, ascent: Ascent, schema: Schema, settings: Settings) -
         formula=ascent.formula,
     )
     _say(basis, found)
+    basis.listener.score, basis.listener.most = ascent.gains, settings.max_parents
     return found
 
 

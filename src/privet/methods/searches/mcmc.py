@@ -37,6 +37,7 @@ def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Gener
     if basis.local is None:
         usual = MAX_TESTED_PARENTS
     widest = usual if settings.max_parents is None else settings.max_parents
+    basis.listener.score, basis.listener.most = basis.worth(local), widest
     chain = np.random.default_rng(settings.seed)
     sampled = order_mcmc(local, start, constraints, chain, max_parents=widest)
     return with_probabilities(closed(sampled.graph, schema), sampled)

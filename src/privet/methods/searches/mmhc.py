@@ -9,12 +9,16 @@ from privet.methods.basis import Basis
 from privet.methods.options import Settings
 from privet.methods.search import Search, closed
 from privet.schema.model import Schema
-from privet.search.mmhc import mmhc
+from privet.search.mmhc import mmhc, mmpc
+from privet.search.skeleton import Skeleton
 
 
 def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Generator) -> Graph:
     constraints = basis.constraints(schema)
-    return closed(mmhc(basis.judge, basis.gains, constraints, settings.order), schema)
+    candidates = mmpc(basis.judge, constraints, settings.order)
+    basis.listener.decided(Skeleton(candidates, {}))
+    basis.listener.score = basis.gains
+    return closed(mmhc(basis.judge, basis.gains, constraints, candidates), schema)
 
 
 MMHC = Search(

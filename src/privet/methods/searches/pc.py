@@ -24,6 +24,7 @@ def find(basis: Basis, schema: Schema, settings: Settings, rng: np.random.Genera
     constraints = Constraints.of(schema.names, schema.knowledge)
     found = skeleton(basis.judge, constraints, settings.order, basis.told, basis.sharp)
     basis.listener.separators = found.separators
+    basis.listener.decided(found)
     return closed(arrows(basis.judge, found, constraints, rng, told=basis.told), schema)
 
 

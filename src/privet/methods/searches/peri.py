@@ -13,6 +13,7 @@ from typing import cast, get_args
 
 import numpy as np
 
+from privet.arrays import Floats, Indices
 from privet.errors import MethodError
 from privet.graph.graph import Graph
 from privet.methods.basis import Basis
@@ -43,7 +44,14 @@ def find(basis: Basis, schema: Schema, settings: Settings, _rng: np.random.Gener
         max_parents=settings.max_parents,
     )
     basis.listener.notes = (said(found),)
+    basis.listener.score = basis.sites[0] if len(basis.sites) == 1 else _untold
+    basis.listener.most = settings.max_parents
     return closed(found.matrix, schema)
+
+
+def _untold(questions: Indices) -> Floats:
+    """Regrets of several sites are no gains of an edge."""
+    return np.full(len(questions), np.nan)
 
 
 def said(found: Agreed) -> str:

@@ -165,7 +165,7 @@ def on_counts(
     wide = ExactTableJudge(evidence, counted, few, all_known=told)
     judge = wide if counts_needed(settings, search) else few
     if search.scored:
-        return on_scores(judge, score, same, only_counts=True)
+        return on_scores(judge, score, same, only_counts=search.needs == "families")
 
     def stack(count: int, rng: np.random.Generator) -> ExactTableJudge:
         copies = table_replicas(evidence, count, rng)

@@ -21,7 +21,7 @@ def explained(found: Discovery) -> tuple[Explanation, ...]:
     """Of each edge; of none where the evidence has no effects of pairs."""
     pairs = [(edge.source, edge.target) for edge in found.graph.edges]
     try:
-        return explanations(found.evidence, found.graph, found.certificate["options"], pairs)
+        return explanations(found.evidence, found.graph, found.certificate, pairs, found.record)
     except EvidenceError:
         return ()
 
