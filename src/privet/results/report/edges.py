@@ -11,6 +11,7 @@ from privet.graph.edge import Edge
 from privet.graph.graph import Graph
 from privet.graph.notebook import READING, arrow_of, marks_read, named
 from privet.markup.pieces import bar, cell, number, safe, share, table
+from privet.results.association import Association
 from privet.results.explanation import Answer, Explanation, explanations
 
 if TYPE_CHECKING:
@@ -93,14 +94,17 @@ def edges(graph: Graph, told: Sequence[Explanation]) -> str:
     order = sorted(range(len(graph.edges)), key=lambda i: -(graph.edges[i].confidence or 0.0))
     headings = ["edge", "confidence", "confidence of its arrow"]
     if told:
-        headings[1:1] = [f"effect ({safe(told[0].what)})", "left given what explains most"]
+        headings[1:1] = [f"effect ({safe(told[0].what)})", "more of one with", "left where decided"]
     lines = [tuple(_line(graph.edges[i], told[i] if told else None)) for i in order]
     return table(headings, lines, [f' data-edge="{i}"' for i in order]) + (
         '<p class="soft">Confidence is a score from 0 to 1: the share of redrawn evidence that has '
         "the edge (or its arrow) again or, where all of it agrees, what the odds of the evidence "
         "say. For an arrow, evidence with a line counts half. An arrow that is not sure enough is "
         "tentative, and dashed: the two columns are joined, but which causes which is a guess. "
-        "Intervals of effects hold in 95 of 100 cases, noise included.</p>"
+        "Intervals of effects hold in 95 of 100 cases, noise included. More of one goes with more "
+        "or less of the other by a correlation (of levels in their order, where there are levels) or "
+        "a difference of risks; where its interval holds 0, that is not known. What decided about an "
+        "edge is said where its line unfolds.</p>"
     )
 
 
@@ -110,10 +114,20 @@ def _line(edge: Edge, told: Explanation | None) -> Iterator[str]:
     if told:
         first = next((test for test in told.tests if not test.given), None)
         yield _effect(first)
-        rest = [test for test in told.tests if test.given]
-        yield _effect(min(rest, key=lambda test: test.log10_bayes, default=None))
+        yield _signed(told.association)
+        yield _effect(next((test for test in told.tests if test.given), None))
     yield cell(edge.confidence, bar(edge.confidence))
     yield cell(arrow_of(edge), bar(arrow_of(edge)))
+
+
+def _signed(association: Association | None) -> str:
+    """Whether more of one goes with more of the other."""
+    if association is None:
+        return cell(None, '<span class="soft">-</span>')
+    said = {"+": "more", "-": "less", None: "not known"}[association.sign]
+    interval = f"[{association.low:.3f}, {association.high:.3f}]"
+    figure = number(f'{association.value:+.3f} <span class="soft">{interval}</span>')
+    return cell(association.value, f"{said} {figure}")
 
 
 def _plainly(edge: Edge) -> str:
