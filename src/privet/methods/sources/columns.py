@@ -66,8 +66,9 @@ def measure(curator: Curator, settings: Settings) -> First:
     evidence = TableEvidence.from_releases(schema, schema.names, releases)
     rows, known = max(float(evidence.rows), 1.0), {}
     if spread is not None:
-        usual = released_shares(evidence, spread.shares(spread.cuts(USUAL)))
-        cuts = spread.cuts(groups(white.effective_rows(curator, usual, rows)))
+        few = spread.cuts(USUAL)
+        usual = released_shares(evidence, spread.shares(few))
+        cuts = spread.cuts(groups(white.effective_rows(curator.cut(few), usual, rows)))
         curator, known = curator.cut(cuts), spread.shares(cuts)
     shares = tuple(released_shares(evidence, known))
     return First(releases=releases, curator=curator, left=left, shares=shares, rows=rows)
