@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from privet.api.checks import check_flags, read_schema
-from privet.api.discover import search
+from privet.api.discover import searched, with_questions
 from privet.api.evidence import check_searchable, open_evidence
 from privet.api.progress import heard
 from privet.arrays import OnStep, say_nothing
@@ -71,10 +71,10 @@ def search_sites(
     use_differences: bool = False,
 ) -> Discovery:
     """The half that reads no files: a graph from the evidence of all sites, and without each."""
-    found = search(saved, settings, method=method)
+    found = searched(saved, settings, method=method)
     if use_differences:
         found = replace(_oriented(found), others=tuple(map(_oriented, found.others)))
-    return _without_each(found, settings)
+    return _without_each(with_questions(found), settings)
 
 
 def _oriented(found: Discovery) -> Discovery:

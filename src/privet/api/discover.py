@@ -52,6 +52,7 @@ from privet.pairs import edges
 from privet.pairs.way import pair_of
 from privet.privacy.queries.base import Release
 from privet.results import certificate as certificates
+from privet.results.birth import questioned
 from privet.results.certificate import Certificate
 from privet.results.discovery import Discovery
 from privet.results.local_promise import of_reports
@@ -300,6 +301,24 @@ def search(
 ) -> Discovery:
     """The half that costs nothing: a graph from evidence, or one for each of several methods.
     ``reused`` says of evidence that was not measured just now whose it is."""
+    return with_questions(searched(saved, settings, method=method, reused=reused))
+
+
+def with_questions(found: Discovery) -> Discovery:
+    """The same, where arrows into what people are born with are questions to whoever reads it."""
+    schema = found.evidence.schema
+    others = tuple(replace(each, graph=questioned(each.graph, schema)) for each in found.others)
+    return replace(found, graph=questioned(found.graph, schema), others=others)
+
+
+def searched(
+    saved: Saved,
+    settings: Settings,
+    *,
+    method: str | Sequence[str] = "auto",
+    reused: Mapping[str, Any] | None = None,
+) -> Discovery:
+    """The same before anybody looks at names."""
     measured = certificates.of_evidence(saved.certificate)
     usual = catalogue.for_sites(measured["method"]) if saved.sites else measured["method"]
     chosen = [catalogue.get(usual if name == "auto" else name) for name in names_of(method)]

@@ -74,8 +74,8 @@ def played(saved: Saved, chosen: Method, settings: Settings) -> Finding | None:
 
 
 def same_table(old: Schema, new: Schema) -> Schema:
-    """The old schema with the knowledge of the new one, which must not differ in anything else
-    (in the name not more than one data set's may) but labels and facts to confirm."""
+    """The old schema with the knowledge and the questions of the new one, which must not differ in
+    anything else (in the name not more than one data set's may) but labels and facts to confirm."""
 
     def table(schema: Schema) -> Schema:
         same = replace(schema, name=old.name, knowledge=Knowledge())
@@ -86,7 +86,7 @@ def same_table(old: Schema, new: Schema) -> Schema:
             f"the schema {new.name!r} is not the one that this was measured with "
             f"({old.name!r}), apart from its knowledge; use that one, or leave the schema away"
         )
-    return replace(old, knowledge=new.knowledge)
+    return old.knowing(new)
 
 
 def check_evidence(chosen: Method, saved: Saved, measured: Certificate) -> None:

@@ -84,7 +84,7 @@ def print_undecided(found: Discovery) -> None:
 
 def print_edges(edges: Sequence[Edge], more: Sequence[str] = (), *, heading: str = "") -> None:
     """The surest first; ``more`` is one further cell for each, under a heading of its own."""
-    from privet.graph.edge import DASHED, TENTATIVE
+    from privet.graph.edge import reasons
     from privet.graph.notebook import arrow_of
 
     figures = ("confidence", "of its arrow")
@@ -95,11 +95,8 @@ def print_edges(edges: Sequence[Edge], more: Sequence[str] = (), *, heading: str
         rows(made, (e.source, e.shown, e.target, *sure, *([cells[e]] if more else [])))
     out = console()
     out.print(made)
-    if any(e.shown == DASHED for e in edges):
-        out.print(printable(f"{DASHED} is a tentative arrow: {TENTATIVE['support'].says}."))
-    for e in edges:
-        if e.why and e.shown != DASHED:
-            out.print(printable(f"{e}: {e.why}"))
+    for reason in reasons(edges):
+        out.print(printable(reason))
 
 
 def print_agreement(found: Discovery) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -38,6 +39,14 @@ class Reason:
     says: str
 
 
+def _of_birth(name: str) -> Reason:
+    return Reason(
+        UNDIRECTED,
+        f"{name} is a fact of birth by its name: confirm it as a tier of the schema, or say that "
+        f"others may cause it by deleting {name}.tier from unconfirmed",
+    )
+
+
 # An arrow that is tentative is part of the graph: extensions, other programs and comparisons get
 # it. People see it dashed, or as a line where the reason is against any direction.
 TENTATIVE: dict[str, Reason] = {
@@ -45,6 +54,8 @@ TENTATIVE: dict[str, Reason] = {
     "copy": Reason(
         UNDIRECTED, "{source} and {target} say the same, so nothing shows which comes first"
     ),
+    "birth": _of_birth("{target}"),
+    "birth of the first": _of_birth("{source}"),  # of a <-> b, which has an arrow into both
 }
 
 
@@ -180,3 +191,20 @@ class Edge:
 
     def __str__(self) -> str:
         return f"{self.source} {self.shown} {self.target}"
+
+
+def reasons(edges: Iterable[Edge]) -> list[str]:
+    """Why tentative arrows are shown as they are: each reason once, behind those that have it.
+
+    >>> privet.graph.edge.reasons([privet.Edge("a", "b", "-->", tentative="copy")])
+    ['a --- b: a and b say the same, so nothing shows which comes first']
+    """
+    found: dict[str, list[str]] = {}
+    dashed = False
+    for edge in edges:
+        if edge.shown == DASHED:
+            dashed = True
+        elif edge.why:
+            found.setdefault(edge.why, []).append(str(edge))
+    told = [f"{DASHED} is a tentative arrow: {TENTATIVE['support'].says}"] if dashed else []
+    return [*told, *(f"{', '.join(each)}: {why}" for why, each in found.items())]

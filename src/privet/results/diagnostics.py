@@ -23,6 +23,7 @@ from privet.evidence.moments import MomentEvidence
 from privet.evidence.plan import STRONG
 from privet.evidence.tables import TableEvidence
 from privet.evidence.whole_table import is_whole
+from privet.graph.edge import DASHED
 from privet.graph.graph import Graph
 from privet.methods.copies import copies_of
 from privet.methods.plan import few_rows, plan
@@ -111,6 +112,7 @@ def against_sense(graph: Graph) -> tuple[Diagnosis, ...]:
         edge
         for edge in graph.edges
         if edge.mark in ("-->", "o->") and edge.target in born and edge.source not in born
+        if not edge.why or edge.shown == DASHED  # others ask by themselves
     ]
     if not wrong:
         return ()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from privet.graph.absence import Absence
 from privet.graph.agreement import Agreement, agreement
-from privet.graph.edge import DASHED, OPEN_MARKS, TENTATIVE, Edge
+from privet.graph.edge import Edge, reasons
 from privet.graph.exports import Exports
 from privet.graph.graph import Graph
 from privet.methods.decision import Decides
@@ -156,10 +156,7 @@ class Discovery(Exports):
     def _open(self) -> list[str]:
         """Why edges are shown as they are, and how many pairs are undecided."""
         size = len(self.graph.nodes)
-        said = [f"{edge}: {edge.why}" for edge in self.graph.edges if edge.shown in OPEN_MARKS]
-        told = [line for line in said if not line.endswith(": ")]
-        if any(edge.shown == DASHED for edge in self.graph.edges):
-            told.append(f"{DASHED} is a tentative arrow: {TENTATIVE['support'].says}")
+        told = reasons(self.graph.edges)
         if pairs := self.graph.undecided:
             few = ", ".join(f"{a} ? {b}" for a, b in pairs[:FEW])
             more = f" and {len(pairs) - FEW} more" if len(pairs) > FEW else ""

@@ -17,7 +17,6 @@ import numpy as np
 
 from privet.errors import EvidenceError, PrivetError
 from privet.evidence.whole_table import interactions, is_whole
-from privet.graph.knowledge import Knowledge
 from privet.pairs.way import pair_of
 from privet.privacy.ledger.conversion import NAMES, Currency, budget_for, check_asked
 from privet.privacy.queries.base import Release
@@ -287,10 +286,9 @@ def _schema(sent: Sequence[Sent], schema: Schema | None) -> Schema:
     """The columns of all. How many rows a site has stands in its releases, so that none need be
     public for all of them together."""
     schemas = [each.saved.schema for each in sent]
-    knowledge: Knowledge = (schema or schemas[0]).knowledge
     names = [schema.name] if schema else [one.name for one in schemas]
     unconfirmed = dict.fromkeys(fact for one in schemas for fact in one.unconfirmed)
-    return replace(
+    joint = replace(
         schemas[0],
         name=clean_name(" and ".join(dict.fromkeys(names))),
         adjacency=Adjacency.ADD_REMOVE,
@@ -300,9 +298,9 @@ def _schema(sent: Sequence[Sent], schema: Schema | None) -> Schema:
         most_rows=max(one.most_rows for one in schemas),
         sites_per_person=max(one.sites_per_person for one in schemas),
         as_of=None,  # each site has its own
-        knowledge=knowledge,
         unconfirmed=tuple(unconfirmed),
     )
+    return joint if schema is None else joint.knowing(schema)
 
 
 def _labelled(each: Sent) -> Iterator[Release]:

@@ -101,10 +101,10 @@ def edges(graph: Graph, told: Sequence[Explanation]) -> str:
         "the edge (or its arrow) again or, where all of it agrees, what the odds of the evidence "
         "say. For an arrow, evidence with a line counts half. An arrow that is not sure enough is "
         "tentative, and dashed: the two columns are joined, but which causes which is a guess. "
-        "Intervals of effects hold in 95 of 100 cases, noise included. More of one goes with more "
-        "or less of the other by a correlation (of levels in their order, where there are levels) or "
-        "a difference of risks; where its interval holds 0, that is not known. What decided about an "
-        "edge is said where its line unfolds.</p>"
+        "Intervals of effects hold in 95 of 100 cases, noise included. More of one column goes "
+        "with more or less of the other by a correlation (of levels in their order, where there "
+        "are levels) or a difference of risks; where its interval holds 0, that is not known. What "
+        "decided about an edge is said where its line unfolds.</p>"
     )
 
 
