@@ -96,7 +96,8 @@ privet.discover("survey.csv", schema, epsilon=1, ledger="ledger.sqlite").reused
 found.diagnostics
 
 # %% [markdown]
-# Why are two columns joined, or not? The answer has an interval that contains the noise.
+# Why are two columns joined, or not? The answer has an interval that contains the noise, and says
+# what decided in the search.
 
 # %%
 found.explain("smoker", "tar")

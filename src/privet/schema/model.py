@@ -368,7 +368,11 @@ class Schema:
         return tuple(fact for fact in self.unconfirmed if not fact.endswith(f".{TIER}"))
 
     def knowing(self, other: Schema) -> Schema:
-        """The same table with the knowledge of another schema, and what that still asks."""
+        """The same table with the knowledge of another schema, and what that still asks.
+
+        >>> schema.knowing(privet.Schema.of(["smoke"], tiers=[["smoke"]])).knowledge.tiers
+        (('smoke',),)
+        """
         asked = (fact for fact in other.unconfirmed if fact not in other.read)
         return replace(self, knowledge=other.knowledge, unconfirmed=(*self.read, *asked))
 

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
     out = console()
     out.print(printable(found.text), soft_wrap=True)
     figures = ("effect", "from", "to")
-    made = table("given", *figures, "evidence", right=figures)
+    made = table("given", *figures, "odds of this test", right=figures)
     for test in found.tests:
         sizes = (f"{size:.3f}" for size in (test.effect, test.low, test.high))
         rows(made, (", ".join(test.given) or "nothing", *sizes, f"{test.odds} a dependence"))
