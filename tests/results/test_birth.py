@@ -17,9 +17,9 @@ from privet.results.discovery import Discovery
 ASKED = ("age.tier", "sex.tier")
 
 
-def table(rows: int = 4_000) -> dict[str, list[str]]:
+def table(rows: int = 4_000, seed: int = 3) -> dict[str, list[str]]:
     """Ward and drug make a collider at "age": the arrows into it are sure."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(seed)
     ward, drug, sex = (rng.random((3, rows)) < 0.5).astype(int)
     age = np.where(rng.random(rows) < 0.1, 1, 0) ^ (ward & drug)
     pain = age ^ (rng.random(rows) < 0.2)
@@ -92,6 +92,29 @@ def test_the_question_stands_beside_it_everywhere(tmp_path: Path, capsys: Any) -
     assert main(["discover", *arguments, "--output", str(tmp_path / "again")]) == 0
     assert " ".join(capsys.readouterr().out.split()).count(question) == 1
     assert result.graph.kind in ("cpdag", "mpdag") and result.graph.extension().kind == "dag"
+
+
+def test_differences_between_sites_do_not_hear_a_name(tmp_path: Path) -> None:
+    sent = [
+        privet.discover(
+            table(seed=seed),
+            schema(ASKED),
+            epsilon=8,
+            delta=1e-6,
+            alpha=1e-6,
+            method="interaction-pc",
+            site=f"site-{seed}",
+            ledger=tmp_path / f"{seed}.db",
+        ).evidence
+        for seed in (3, 4)
+    ]
+    asking, plain = (
+        privet.combine(*sent, schema=known, use_differences=True, alpha=1e-6)
+        for known in (schema(ASKED), schema())
+    )
+    assert questioned(plain.graph, schema(ASKED)) == asking.graph != plain.graph
+    assert plain.sites is not None and asking.sites is not None
+    assert all(edge.shown in str(asking.graph) for edge in asking.sites.edges)
 
 
 def test_an_arrow_into_both_is_one_into_either() -> None:

@@ -280,6 +280,7 @@ def test_a_function_of_two_others_is_kept_by_a_rule(tables: Any, asked: Any) -> 
     assert told.decided_by == "rule" and set(told.decided_given) == {"tub", "lung"}
     assert told.log_odds is not None and told.log_odds < (told.threshold or 0)
     assert "contradicts an explanation" in told.text
+    assert "xray are separated given either" in told.text
     assert told.association is not None and told.association.sign == "+"
 
 

@@ -18,7 +18,9 @@ class Decision:
     """``by`` what: ``given`` are the columns of the test, or the other parents of ``effect`` in a
     score. ``log_odds`` are those of a dependence, and ``threshold`` what an edge needs; of a score,
     what the edge adds to it, and 0. ``rule`` is what keeps an edge against that test, or what the
-    score could not have its way with. ``tested`` says that tests had left the pair to a score."""
+    score could not have its way with. ``against`` are two columns, and what separated them, in the
+    explanation that the test contradicts; ``tested`` says that tests had left the pair to a score.
+    """
 
     by: By
     given: tuple[str, ...] = ()
@@ -26,6 +28,7 @@ class Decision:
     threshold: float | None = None
     effect: str | None = None
     rule: Rule | None = None
+    against: tuple[str, ...] = ()
     tested: bool = False
 
 

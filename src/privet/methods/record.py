@@ -24,7 +24,7 @@ from privet.methods.decision import By, Decision
 from privet.methods.listener import NOBODY, Outcome
 from privet.schema.model import Schema
 from privet.search.constraints import Constraints
-from privet.search.skeleton import Rule, refusal
+from privet.search.skeleton import Rule, Skeleton, contradicted, refusal
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,7 +78,19 @@ class Record:
         found = self._test("tests", given, float(tested.lowest[x, y]))
         if tested.lowest[x, y] >= 0:
             return found
-        return replace(found, by="rule", rule=refusal(tested.found, x, y, given))
+        rule = refusal(tested.found, x, y, given)
+        clash = self._contradicted(tested.found, x, y, given) if rule == "contradiction" else ()
+        return replace(found, by="rule", rule=rule, against=clash)
+
+    def _contradicted(
+        self, found: Skeleton, x: int, y: int, given: tuple[int, ...]
+    ) -> tuple[str, ...]:
+        """Two columns that were separated, and what did it."""
+        for joined in (False, True):
+            if clash := contradicted(found.separators, x, y, given, joined):
+                both = min(clash), max(clash)
+                return tuple(self.graph.nodes[z] for z in (*clash, *found.separators[both]))
+        return ()
 
     def _parted(self, tested: Outcome, x: int, y: int) -> Decision:
         """Not joined: by its separator, or the lowest answer, unless knowledge closed a circle."""

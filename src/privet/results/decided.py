@@ -77,7 +77,8 @@ def _of_test(joined: bool, decision: Decision, left: str | None) -> list[str]:
     if joined:
         return [
             f"The search also asked {given}: {found}, where {bar}. It does not take that as an "
-            f"explanation, because {KEPT[decision.rule]}. That is why there is an edge."
+            f"explanation, because {KEPT[decision.rule]}{_against(decision)}. That is why there is "
+            "an edge."
         ]
     asked = f"{given[0].upper()}{given[1:]}, {found}."
     if enough:
@@ -86,6 +87,13 @@ def _of_test(joined: bool, decision: Decision, left: str | None) -> list[str]:
         little = f"That is too little for an edge ({bar} in every test)"
         return [asked, f"{little}, and no proof that there is none."]
     return [asked, f"That is why there is no edge ({bar} in every test)."]
+
+
+def _against(decision: Decision) -> str:
+    if not decision.against:
+        return ""
+    z, end, *given = decision.against
+    return f" ({z} and {end} are separated given {names(given) if given else 'nothing'})"
 
 
 def _implied(joined: bool, decision: Decision) -> str:

@@ -20,7 +20,7 @@ What differs from the textbook, and makes it robust to noise [found by experimen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import comb, log
 from typing import Literal
@@ -116,7 +116,7 @@ def explained(
                 continue
             joined = start.lowest is not None and start.lowest[x, y] > -margin and margin > -SURE
             if not circles and (
-                _contradicts(separators, x, y, given, joined) or _circle(separators, x, y, given)
+                contradicted(separators, x, y, given, joined) or _circle(separators, x, y, given)
             ):
                 continue
             if _on_paths(neighbours, x, y, given):
@@ -195,17 +195,19 @@ def _on_paths(neighbours: list[int], x: int, y: int, given: Iterable[int]) -> bo
     return _reaches(neighbours, x, y, wanted) and _reaches(neighbours, y, x, wanted)
 
 
-def _contradicts(separators: Separators, x: int, y: int, given: list[int], joined: bool) -> bool:
-    """Whether some z was separated from one end by the other alone; or, if x and y are surely
-    ``joined`` given less, by the rest, with the other end or without."""
+def contradicted(
+    separators: Separators, x: int, y: int, given: Sequence[int], joined: bool
+) -> tuple[int, int] | None:
+    """Some z and the end that it was separated from by the other end alone; or, if x and y are
+    surely ``joined`` given less, by the rest, with the other end or without."""
     for z in given:
         for end, other in ((x, y), (y, x)):
             before = separators.get((min(z, end), max(z, end)))
             if before is not None and (
                 before == (other,) or (joined and {*before} - {other} == {*given} - {z})
             ):
-                return True
-    return False
+                return z, end
+    return None
 
 
 def _circle(separators: Separators, x: int, y: int, given: list[int]) -> bool:
@@ -232,7 +234,7 @@ def refusal(found: Skeleton, x: int, y: int, given: Iterable[int]) -> Rule | Non
     """The rule by which these columns, although a test says so, do not explain an edge of a
     skeleton in the end."""
     members, separators = list(given), found.separators
-    if _contradicts(separators, x, y, members, joined=False):
+    if contradicted(separators, x, y, members, joined=False):
         return "contradiction"
     if _circle(separators, x, y, members):
         return "circle"
@@ -240,7 +242,7 @@ def refusal(found: Skeleton, x: int, y: int, given: Iterable[int]) -> Rule | Non
         return "paths"
     if not any(found.adjacent[end, members].all() for end in (x, y)):
         return "neighbours"
-    return "contradiction" if _contradicts(separators, x, y, members, joined=True) else None
+    return "contradiction" if contradicted(separators, x, y, members, joined=True) else None
 
 
 def explained_away(found: Skeleton, questions: Indices) -> Bools:
