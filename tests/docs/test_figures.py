@@ -61,7 +61,7 @@ def test_factors_are_those_of_epsilon() -> None:
 
 def test_reports_tell_as_much_as_the_page_says() -> None:
     sentence = (
-        rf"At ε = 4, reports of 100,000 people on 8 columns tell about as much on a pair of columns "
+        "At ε = 4, reports of 100,000 people on 8 columns tell about as much on a pair of columns "
         rf"as {N} people without noise; on 20 columns, as {N}\."
     )
     worths = [local_plan(name, 4)["planned-block"].worth for name in ("asia", "child")]

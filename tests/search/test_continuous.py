@@ -26,6 +26,7 @@ from privet.search.notears import (
     of_unit_errors,
     without_circles,
 )
+from privet.search.notears_admm import notears_admm
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -121,7 +122,7 @@ def test_gradients_are_differences(seed: int) -> None:
         by_exponential.acyclicity,
         determinant,
         by_exponential._lagrangian(covariance, 3.0, 2.0),
-        by_determinant._Inside(covariance, 0.1, 1.0, weights),
+        by_determinant._penalised(covariance, 0.1, 1.0),
     ):
         slope, step = function(weights)[1], 1e-6
         for i, j in np.ndindex(6, 6):
@@ -244,6 +245,18 @@ def test_a_required_arrow_stands_even_if_it_weighs_nothing(fit: Any) -> None:
     known = Constraints.of(list("abc"), Knowledge(required=frozenset({("a", "b")})))
     found = fit(np.eye(3), known)
     assert np.argwhere(found.arrows).tolist() == [[0, 1]] and not found.weights.any()
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("fit", [notears, dagma, lambda s, known: notears_admm([s, s], known)[0]])
+@pytest.mark.filterwarnings("error")
+def test_a_line_search_may_look_far_away(fit: Any, seed: int) -> None:
+    """Columns whose scales differ by up to 10¹²: weights whose exponential no number holds."""
+    rng = rng_of(7, seed)
+    size = int(rng.integers(3, 9))
+    x = rng.normal(size=(50, size)) * 10.0 ** rng.uniform(-6, 6, size=size)
+    found = fit(x.T @ x / len(x), free(size))
+    assert is_acyclic(found.arrows) and np.isfinite(found.weights).all()
 
 
 def test_the_weakest_arrow_of_a_circle_goes() -> None:

@@ -218,7 +218,8 @@ def test_a_plan_heeds_the_shares_in_the_schema() -> None:
     assert line.effect > 2.5 * shown_by_one_pair(uneven(0.5)).effect
     share = np.array([0.9, 0.1])
     joint = np.outer(share, share) + line.effect * 0.09 * np.array([[1, -1], [-1, 1]])
-    found = releases(plan_protocol(schema, 2, "one-pair"), joint, people, 400, np.random.default_rng(4))
+    protocol = plan_protocol(schema, 2, "one-pair")
+    found = releases(protocol, joint, people, 400, np.random.default_rng(4))
     bar = catalogue.get("local-pc").alpha(2)
     shown = sum(
         local.judge_of(LocalEvidence.from_release(one), bar).margins(np.array([[0, 1]]))[0] > 0

@@ -45,8 +45,9 @@ FEWEST = 2.0  # people without noise from whom no effect shows, however large
 @dataclass(frozen=True, kw_only=True)
 class LocalLine:
     """One protocol. ``effect`` is the smallest that the typical pair shows in 8 of 10 runs
-    (infinite: none); ``order`` the size of the largest separators for which there is evidence; ``people``
-    how many would show the effect that was asked for. ``refused`` says why it cannot be used."""
+    (infinite: none); ``order`` the size of the largest separators for which there is evidence;
+    ``people`` how many would show the effect that was asked for. ``refused`` says why it cannot be
+    used."""
 
     protocol: str
     what: str = LEVEL
