@@ -136,7 +136,7 @@ def _kinds(protocol: Protocol, each: Floats) -> list[tuple[Shares, Shares, float
     report, rounded so that few kinds differ."""
     guessed = [shares(column, "even") for column in protocol.schema.columns]
     return [
-        (*sorted(pair), float(f"{one:.2g}"))
+        (min(pair), max(pair), float(f"{one:.2g}"))
         for pair, one in zip(combinations(guessed, 2), each.tolist(), strict=True)
     ]
 
