@@ -20,7 +20,7 @@ IN_C = (  # as in setup.py
     "privet.search._rounds",
 )
 NOT_COMPILED = (
-    "Not compiled: results are the same, but most runs take 2 to 8 times as long. Install a C\n"
+    "Not compiled: results are the same, but runs take up to 8 times as long. Install a C\n"
     "compiler and Python's headers (Debian: apt-get install gcc python3-dev), then install Privet\n"
     "again (in a clone: make clean demo)."
 )
