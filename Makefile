@@ -1,13 +1,15 @@
 # Two commands do everything: `make demo` and `make test`. Python 3.11 or later, nothing else.
+# A third, `make lint`, is for those who change the code.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LINT := .venv-lint
 
 FLARE := .venv-flare
 ENGINES := .venv-engines
 IN_C := $(wildcard src/privet/*/_*.[ch] src/privet/*/*/_*.[ch])
 
-.PHONY: demo test lint pytest coverage docs wheel screenshots federated test-engines stress bench clean
+.PHONY: demo test lint coverage docs wheel screenshots federated test-engines stress bench clean
 
 $(VENV)/.installed: pyproject.toml setup.py $(IN_C)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Privet needs Python 3.11 or later; try make PYTHON=python3.12")'
@@ -23,16 +25,21 @@ demo: $(VENV)/.installed
 	rm -rf demo
 	$(BIN)/privet demo
 
-lint: $(VENV)/.installed-test
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-
-test: lint pytest
-
-pytest: $(VENV)/.installed-test
+test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest
+
+# Linters and types, in exact versions and in an environment of their own: what they say changes with
+# tests/lint.txt only, whatever the Python.
+$(LINT)/.installed: tests/lint.txt
+	$(PYTHON) -m venv $(LINT)
+	$(LINT)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/lint.txt
+	touch $@
+
+lint: $(LINT)/.installed
+	$(LINT)/bin/ruff check .
+	$(LINT)/bin/ruff format --check .
+	$(LINT)/bin/mypy
+	PYTHONPATH=src $(LINT)/bin/lint-imports
 
 # The site: notebooks are run, warnings are errors, links are followed.
 $(VENV)/.installed-docs: $(VENV)/.installed-test
@@ -109,4 +116,4 @@ coverage: $(VENV)/.installed-test
 	$(BIN)/python -m tests.helpers.reached
 
 clean:
-	rm -rf $(VENV) $(FLARE) $(ENGINES) demo build dist src/*.egg-info
+	rm -rf $(VENV) $(LINT) $(FLARE) $(ENGINES) demo build dist src/*.egg-info

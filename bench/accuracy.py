@@ -40,7 +40,7 @@ def drawn(seed: int) -> Network:
     """A random network whose columns have two to three neighbours on average."""
     rng = np.random.default_rng(80_000 + seed)
     nodes, neighbours = int(rng.integers(20, 41)), float(rng.uniform(2, 3))
-    return random_network(nodes, sparseness=neighbours / (nodes - 1), levels=(2, 6), rng=rng)
+    return random_network(nodes, density=neighbours / (nodes - 1), levels=(2, 6), rng=rng)
 
 
 def one(name: str, epsilon: float, seed: int, rows: int) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def random_run(seed: int) -> list[tuple[Any, ...]]:
     rng = np.random.default_rng(70_000 + seed)
     nodes = int(rng.integers(5, 16))
     neighbours = float(rng.uniform(1.5, 3.2))
-    model = random_network(nodes, sparseness=min(1.0, neighbours / (nodes - 1)), rng=rng)
+    model = random_network(nodes, density=min(1.0, neighbours / (nodes - 1)), rng=rng)
     rows, epsilon = int(rng.choice([3_000, 10_000, 100_000])), float(rng.choice([0.1, 0.3, 1.0]))
     return _judged("random", model, rows, epsilon, seed)
 

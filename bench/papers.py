@@ -96,7 +96,7 @@ def one(setting: Setting, method: str, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     model: Network | LinearGaussian
     if setting.kind == "categorical":
-        model = random_network(setting.nodes, sparseness=setting.sparseness, rng=rng)
+        model = random_network(setting.nodes, density=setting.sparseness, rng=rng)
         data: Any = table(model, setting.rows, 1000 + seed)  # another stream than the graph's
     else:
         model = random_linear_gaussian(setting.nodes, density=setting.sparseness, rng=rng)

@@ -96,7 +96,7 @@ def from_random(nodes: int, levels: tuple[int, int], rows: int) -> Callable[[int
     def make(seed: int) -> Data:
         rng = np.random.default_rng(seed)
         return tabulated(
-            random_network(nodes, sparseness=3 / (nodes - 1), levels=levels, rng=rng), rows, seed
+            random_network(nodes, density=3 / (nodes - 1), levels=levels, rng=rng), rows, seed
         )
 
     return make

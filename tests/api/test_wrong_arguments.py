@@ -94,7 +94,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "simulate_random": (
         privet.simulate_random,
         {
-            **{"nodes": 3, "sparseness": 0.5, "rows": 3, "seed": 1, "output": "r.csv"},
+            **{"nodes": 3, "density": 0.5, "rows": 3, "seed": 1, "output": "r.csv"},
             **{"force": True, "levels": (2, 3), "gaussian": False, "sites": None, "differ": "none"},
         },
     ),

@@ -114,7 +114,9 @@ def test_a_paper_is_convicted() -> None:
 
 @pytest.mark.parametrize("protocol", ["parity", "piecewise", "component-wise", "local-pc"])
 def test_reports_reach_their_promise_and_no_more(protocol: str) -> None:
-    found = privet.audit(protocol, epsilon=1, runs=20_000)
+    """Above 1 lies one bound in a million; below 0.3 fewer, as the lowest, that of piecewise, is
+    0.70 with a deviation of 0.03."""
+    found = privet.audit(protocol, epsilon=1, runs=60_000)
     assert 0.3 < found.lower <= 1, found
 
 

@@ -110,7 +110,7 @@ def test_simulate_a_network_and_discover_it(home: Path, run: Run) -> None:
 
 @pytest.mark.parametrize("options", (("--levels", "3"), ("--levels", "2-4"), ("--gaussian",)))
 def test_simulate_random(home: Path, run: Run, options: tuple[str, ...]) -> None:
-    words = ("--nodes", "4", "--sparseness", "0.5", "--rows", "50", "--output", "r.csv")
+    words = ("--nodes", "4", "--density", "0.5", "--rows", "50", "--output", "r.csv")
     result = run("simulate", "random", *words, *options)
     assert result.code == 0, result.err
     columns = Schema.load("r.schema.toml").columns

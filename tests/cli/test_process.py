@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from privet.cli import version
+from privet.cli.main import main
 from tests.helpers.patience import PATIENCE
 
 HEAVY = {
@@ -98,3 +100,22 @@ def test_a_reader_that_stops_early_is_no_error(words: str) -> None:
 
 def test_version() -> None:
     assert privet("--version").stdout.startswith("privet ")
+
+
+def test_version_says_whether_the_inner_loops_were_compiled(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_c = {f"privet.{path.with_suffix('').as_posix().replace('/', '.')}" for path in sources()}
+    assert set(version.IN_C) == in_c
+    monkeypatch.setattr(version, "find_spec", lambda name: object())
+    assert main(["--version"]) == 0 and "compiled" not in capsys.readouterr().out
+    monkeypatch.setattr(version, "find_spec", lambda name: None if "_pc" in name else object())
+    assert main(["--version"]) == 0
+    said = capsys.readouterr().out
+    assert "up to 8 times as long" in said and "gcc python3-dev" in said
+
+
+def sources() -> list[Path]:
+    """What setup.py compiles."""
+    root = Path(version.__file__).parents[1]
+    return [path.relative_to(root) for path in root.rglob("_*.c")]

@@ -232,6 +232,8 @@ class Study:
 
 
 def test_a_killed_coordinator_goes_on_and_all_sites_answer(federation: Federation) -> None:
+    """When it is killed all sites have answered once. Until it is dead they may be asked again,
+    some sooner than others: then the next question has been charged at some of them only."""
     with closing(Study(federation, "first")) as study:
         for site in SITES:
             study.open(site)
@@ -246,7 +248,7 @@ def test_a_killed_coordinator_goes_on_and_all_sites_answer(federation: Federatio
         federation.submit()
         wait_for("graph", lambda: process.poll() is not None)
         assert process.returncode == 0, federation.log("coordinator")
-        assert charged in ([1] * 4, [2] * 4)
+        assert all(1 <= each <= QUESTIONS for each in charged)
         assert [study.charges(site) for site in SITES] == [QUESTIONS] * 4, (
             "no question was charged twice"
         )

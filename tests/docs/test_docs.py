@@ -25,6 +25,8 @@ from unittest import mock
 import pytest
 
 from privet.cli.main import main
+from tests.docs import figures
+from tests.docs.figures import markdown
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "bench" / "results"
@@ -349,11 +351,6 @@ def mean(records: list[dict[str, Any]], name: str, epsilon: float, key: str) -> 
     return float(sum(values)) / len(values)
 
 
-def markdown(header: list[str], lines: list[list[str]]) -> str:
-    rows = [header, ["---"] * len(header), *lines]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
-
-
 HELPERS = {"common", "peer_jobs", "peer_ours", "blas", "effects", "tables"}
 BENCHMARKS = sorted({path.stem for path in (ROOT / "bench").glob("*.py")} - HELPERS - {"papers"})
 GENERATED: dict[tuple[str, str], Callable[[], str | None]] = {
@@ -361,6 +358,9 @@ GENERATED: dict[tuple[str, str], Callable[[], str | None]] = {
     ("docs/methods.md", "methods"): methods_table,
     ("docs/guide.md", "options"): search_options,
     ("docs/pairs.md", "options"): pair_options,
+    ("docs/together.md", "alone"): figures.alone,
+    ("docs/local.md", "people"): figures.people_per_one,
+    ("docs/how-to/epsilon.md", "suspicions"): figures.suspicions,
     ("README.md", "accuracy"): accuracy_table,
     ("docs/published.md", "speed"): speed_table,
     ("docs/published.md", "central"): central_tables,

@@ -17,8 +17,10 @@ from privet.errors import OutputError
 from privet.files.scratch import alone, held_folder, private_folder, sweep
 from tests.helpers.patience import PATIENCE
 
+# Whatever is imported is imported first: a library of this platform is made for no other.
 STANDS_IN = """
-import os, sys
+import sys
+from privet.files import scratch
 if sys.platform != "win32":
     import fcntl
     from types import ModuleType

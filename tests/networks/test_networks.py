@@ -177,22 +177,22 @@ def test_a_network_must_be_sound() -> None:
         Network(**parts, parents={"a": (), "b": ()}, tables={"a": half, "b": half * 1.1})
 
 
-def test_random_networks_have_the_sparseness_asked_for() -> None:
+def test_random_networks_have_the_density_asked_for() -> None:
     rng = np.random.default_rng(1)  # 6 nodes: nobody can have more than 5 parents
-    edges = [len(random_network(6, sparseness=0.3, rng=rng).graph().edges) for _ in range(500)]
+    edges = [len(random_network(6, density=0.3, rng=rng).graph().edges) for _ in range(500)]
     assert stats.binomtest(sum(edges), 500 * 15, 0.3).pvalue > ALPHA
 
 
 def test_random_networks_have_the_levels_asked_for() -> None:
     rng = np.random.default_rng(1)
-    drawn = [random_network(20, sparseness=0.1, levels=(2, 4), rng=rng) for _ in range(50)]
+    drawn = [random_network(20, density=0.1, levels=(2, 4), rng=rng) for _ in range(50)]
     sizes = [len(levels) for network in drawn for levels in network.levels.values()]
     counts = np.bincount(sizes)[2:]
     assert len(counts) == 3 and stats.chisquare(counts).pvalue > ALPHA
 
 
 def test_dense_random_networks_stay_small() -> None:
-    network = random_network(12, sparseness=1, rng=np.random.default_rng(2))
+    network = random_network(12, density=1, rng=np.random.default_rng(2))
     parents = [len(network.parents[name]) for name in network.names]
     assert max(parents) == 5 and sum(parents) == 0 + 1 + 2 + 3 + 4 + 5 * 7
     assert network.graph().kind == "dag"
@@ -232,7 +232,7 @@ def test_gaussian_rows_follow_the_covariance() -> None:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "sparseness", "levels", "said"),
+    ("nodes", "density", "levels", "said"),
     [
         (1, 0.1, (2, 5), "1 nodes"),
         (2.5, 0.1, (2, 5), "2.5 nodes"),
@@ -244,7 +244,7 @@ def test_gaussian_rows_follow_the_covariance() -> None:
     ],
 )
 def test_impossible_wishes_are_refused(
-    nodes: int, sparseness: float, levels: tuple[int, int], said: str
+    nodes: int, density: float, levels: tuple[int, int], said: str
 ) -> None:
     with pytest.raises(DataError, match=said):
-        random_network(nodes, sparseness=sparseness, levels=levels, rng=np.random.default_rng())
+        random_network(nodes, density=density, levels=levels, rng=np.random.default_rng())

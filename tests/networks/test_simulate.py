@@ -87,7 +87,7 @@ def test_odd_names_and_levels(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_gaussian_rows_are_written_to_the_last_digit(tmp_path: Path, suffix: str) -> None:
-    options: dict[str, Any] = {"nodes": 4, "sparseness": 0.5, "gaussian": True}
+    options: dict[str, Any] = {"nodes": 4, "density": 0.5, "gaussian": True}
     files = simulate_random(**options, rows=200, seed=9, output=tmp_path / f"g{suffix}")
     rng = np.random.default_rng(9)
     model = random_linear_gaussian(4, density=0.5, rng=rng)
@@ -102,7 +102,7 @@ def test_gaussian_rows_are_written_to_the_last_digit(tmp_path: Path, suffix: str
 
 
 def test_the_seed_fixes_the_random_model(tmp_path: Path) -> None:
-    wish: dict[str, Any] = {"nodes": 10, "sparseness": 0.2, "levels": (2, 4), "seed": 4}
+    wish: dict[str, Any] = {"nodes": 10, "density": 0.2, "levels": (2, 4), "seed": 4}
     small = simulate_random(**wish, rows=10, output=tmp_path / "small.csv")
     large = simulate_random(**wish, rows=1000, output=tmp_path / "large.csv")
     assert small.truth.read_text() == large.truth.read_text()

@@ -128,7 +128,7 @@ def test_files_of_sites(tmp_path: Path) -> None:
 
 def test_random_models_have_sites_too(tmp_path: Path) -> None:
     files = simulate_random(
-        nodes=4, sparseness=0.5, rows=9, seed=1, output=tmp_path, gaussian=True, sites=2
+        nodes=4, density=0.5, rows=9, seed=1, output=tmp_path, gaussian=True, sites=2
     )
     assert [len(path.read_text().splitlines()) for path in files.sites] == [10, 10]
 

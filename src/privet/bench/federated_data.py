@@ -1,8 +1,8 @@
 """Sites whose true graph is known: random nonlinear models, and cells measured nine times.
 
 Each column is a random network of two layers with tanh units of its parents, plus Gaussian noise;
-the arrows are random, or those of asia or waste. The paper on PERI does so too, and does not say
-how dense its graphs are, how wide its networks, or how loud its noise.
+the arrows are random, or those of asia or waste. The paper on PERI takes another generator, that of
+the Causal Discovery Toolbox.
 """
 
 from __future__ import annotations

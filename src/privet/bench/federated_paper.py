@@ -94,12 +94,15 @@ SACHS: dict[str, tuple[int, float]] = {
     "union-BIC": (25, 0.42),
 }
 DIFFERENCES = """\
-What differs. The paper does not say how dense its graphs are, how wide its networks or how loud its
-noise: figures can be compared in order, not in size. MDL is here a spline code length after the
-idea of GLOBE, RFCD follows its published description, NT-ADMM is linear (the paper's is neural),
-GES is the union of the sites' classes. *Sum* is PERI with the sum of regrets in place of the
-largest, one round. Table 6 of the paper (F1) repeats table 5 (SHD) number for number, so it is not
-shown; PERI-MDL on asia with all sites has 0.31 in table 5 and 0.43 in table 7. **REGED cannot be
-had** (no public source was found), so its two columns are missing, and nothing here stands for
-them. SID is that of DAGs: PERI, unions and GES find classes, so they have none.
+What differs. The paper draws graphs and mechanisms with the Causal Discovery Toolbox; these are
+from another generator, with other graphs, networks and noise. So these figures can be held against
+those in brackets neither in size nor in order, and say nothing of the paper's claims.
+
+MDL is here a spline code length after the idea of GLOBE, RFCD follows its published description,
+NT-ADMM is linear (the paper's is neural), GES is the union of the sites' classes. *Sum* is PERI
+with the sum of regrets in place of the largest, one round. Table 6 of the paper (F1) repeats table
+5 (SHD) number for number, so it is not shown; PERI-MDL on asia with all sites has 0.31 in table 5
+and 0.43 in table 7. **REGED cannot be had** (no public source was found), so its two columns are
+missing, and nothing here stands for them. SID is that of DAGs: PERI, unions and GES find classes,
+so they have none.
 """

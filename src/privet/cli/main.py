@@ -43,6 +43,7 @@ from privet.cli.commands import (
     sites,
     verify,
 )
+from privet.cli.version import Version
 from privet.errors import NOTE, PrivetError
 
 COMMANDS = (
@@ -100,16 +101,6 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}{near}; {_help(self)}")
 
 
-class _Version(argparse.Action):
-    """Looks the version up only when it is asked for."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        import privet
-
-        print(f"privet {privet.__version__}")
-        parser.exit()
-
-
 def build_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="privet",
@@ -117,7 +108,7 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="Start with `privet schema draft data.csv > schema.toml`, then `privet discover`.",
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    parser.add_argument("--version", action=Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
     for command in COMMANDS:
         command.add(commands)

@@ -306,6 +306,13 @@ def _stretches(guessed: Shares, features: Levels, grid: int, strata: int) -> Flo
     return np.maximum(np.linalg.eigvals(np.linalg.solve(sampling, noise)).real, 0.0)
 
 
+def pair_weights(pair: tuple[Shares, Shares], noise: float) -> Weights:
+    """Of the directions of two columns whose tables have so much noise for one row, by variance in
+    unit contrasts, given nothing."""
+    a, b = (_stretches(p, _contrasts(len(p)), GRID, 1) for p in pair)
+    return _weights(a, b, noise)
+
+
 def _weights(a: Floats, b: Floats, noise: float) -> Weights:
     weights = 1 / (1 + noise * np.outer(a, b))
     total, squares = float(weights.sum()), float((weights**2).sum())

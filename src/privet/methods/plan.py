@@ -37,8 +37,8 @@ class SitesPlan:
     (``own``); and of all rows in one place (``central``).
 
     ``together`` is for sites that add up shares of noise, against a coordinator and ``colluders``
-    of them, with ``noise_factor`` times the variance of one place. It is planned, but not in this
-    version; None where there are too few sites for it.
+    of them, with ``noise_factor`` times the variance of one place; None where there are too few
+    sites for it.
 
     >>> privet.plan_sites(schema, rows=1000, epsilon=1, sites=3)  # doctest: +ELLIPSIS
     SitesPlan: interaction-pc at 3 sites with about 1,000 rows each, epsilon 1, delta 0

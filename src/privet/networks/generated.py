@@ -26,13 +26,13 @@ REACH = 4.0  # standard deviations within which the schema of a Gaussian model l
 def random_network(
     nodes: int,
     *,
-    sparseness: float,
+    density: float,
     levels: tuple[int, int] = (2, 5),
     rng: np.random.Generator,
 ) -> Network:
-    """A network on a random DAG with s = `sparseness` = 2|E| / (p (p - 1)) in expectation.
+    """A network on a random DAG with `density` = 2|E| / (p (p - 1)) in expectation.
 
-    Each pair is joined with probability s, along a random order of the nodes. A node that
+    Each pair is joined with that probability, along a random order of the nodes. A node that
     drew more than 5 parents keeps 5 of them at random, so dense graphs have fewer edges.
     Numbers of levels are uniform in the range; rows of tables are Dirichlet(1/2).
     """
@@ -42,7 +42,7 @@ def random_network(
             f"levels from {low} to {high}; give a range like 2-5, "
             f"from at least 2 to at most {MOST_LEVELS}"
         )
-    arrows = _random_arrows(nodes, sparseness, rng)
+    arrows = _random_arrows(nodes, density, rng)
     for node in range(nodes):
         chosen = np.flatnonzero(arrows[:, node])
         if len(chosen) > MOST_PARENTS:
@@ -142,7 +142,7 @@ def _random_arrows(nodes: int, density: float, rng: np.random.Generator) -> NDAr
         raise DataError(f"{nodes!r} nodes; give a whole number from 2 to {MOST_NODES}")
     if not 0 <= density <= 1:
         raise DataError(
-            f"sparseness {density!r}; give the share of pairs that are joined, from 0 to 1"
+            f"density {density!r}; give the share of pairs that are joined, from 0 to 1"
         )
     forward = np.triu(rng.random((nodes, nodes)) < density, k=1)
     rank = rng.permutation(nodes)

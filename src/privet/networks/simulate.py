@@ -73,7 +73,7 @@ def simulate(
 def simulate_random(
     *,
     nodes: int,
-    sparseness: float,
+    density: float,
     rows: int,
     seed: int,
     output: str | Path,
@@ -88,13 +88,13 @@ def simulate_random(
     `levels` is the range of numbers of levels; a Gaussian model has none.
 
     >>> made = privet.simulate_random(
-    ...     nodes=5, sparseness=0.4, rows=10, seed=1, output="random.csv", gaussian=True
+    ...     nodes=5, density=0.4, rows=10, seed=1, output="random.csv", gaussian=True
     ... )
     >>> privet.load_graph(made.truth).kind
     'dag'
     """
     files = _check(rows, seed, output, force, sites, differ)
-    expect(sparseness, (int, float), "sparseness", "give a number from 0 to 1", DataError)
+    expect(density, (int, float), "density", "give a number from 0 to 1", DataError)
     expect(levels, (list, tuple), "levels", "give the fewest and the most levels", DataError)
     if len(levels) != 2:
         raise DataError(f"levels = {levels!r}; give the fewest and the most levels")
@@ -102,9 +102,9 @@ def simulate_random(
     rng = np.random.default_rng(seed)
     model: Model
     if gaussian:
-        model = random_linear_gaussian(nodes, density=sparseness, rng=rng)
+        model = random_linear_gaussian(nodes, density=density, rng=rng)
     else:
-        model = random_network(nodes, sparseness=sparseness, levels=levels, rng=rng)
+        model = random_network(nodes, density=density, levels=levels, rng=rng)
     if sites is not None:
         return _write_sites(model, rows, seed, files, differ)
     return _write(model, rows, rng, files)

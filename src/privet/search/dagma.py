@@ -12,7 +12,7 @@ What NOTEARS says about units holds here too.
 
 from __future__ import annotations
 
-from math import log
+from math import inf, log
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from privet.arrays import Floats
 from privet.search.constraints import Constraints
 from privet.search.notears import (
     THRESHOLD,
+    Smooth,
     Weighted,
     least_squares,
     minimised,
@@ -46,8 +47,7 @@ def dagma(
     for mu, s in PATH:
         while acyclicity(weights, s) is None:  # the last stop lies outside: widen a little
             s += 0.1
-        smooth = _Inside(covariance, mu, s, weights)
-        weights = minimised(smooth, weights, constraints, sparsity)
+        weights = minimised(_penalised(covariance, mu, s), weights, constraints, sparsity)
     return without_circles(weights, threshold, constraints)
 
 
@@ -65,23 +65,14 @@ def acyclicity(weights: Floats, s: float) -> tuple[float, Floats] | None:
     return len(weights) * log(s) - size, 2 * inverse.T * weights
 
 
-class _Inside:
-    """Loss and h / mu near a start that lies inside.
+def _penalised(covariance: Floats, mu: float, s: float) -> Smooth:
+    """Loss and h / mu; infinite outside."""
 
-    A point outside looks as bad as the step to it looked good from the last point inside, and
-    no better than the start, so that a line search turns back and never ends there.
-    """
-
-    def __init__(self, covariance: Floats, mu: float, s: float, start: Floats) -> None:
-        self.covariance, self.mu, self.s = covariance, mu, s
-        self.last, self.slope, self.worst = start, np.zeros_like(start), np.inf
-        self.worst = self(start)[0]
-
-    def __call__(self, weights: Floats) -> tuple[float, Floats]:
-        circles = acyclicity(weights, self.s)
+    def smooth(weights: Floats) -> tuple[float, Floats]:
+        circles = acyclicity(weights, s)
         if circles is None:
-            hoped = abs(float((self.slope * (weights - self.last)).sum()))
-            return self.worst + hoped, -self.slope
-        loss, slope = least_squares(weights, self.covariance)
-        self.last, self.slope = weights, slope + circles[1] / self.mu
-        return loss + circles[0] / self.mu, self.slope
+            return inf, weights
+        loss, slope = least_squares(weights, covariance)
+        return loss + circles[0] / mu, slope + circles[1] / mu
+
+    return smooth

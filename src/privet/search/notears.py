@@ -126,6 +126,7 @@ def minimised(smooth: Smooth, start: Floats, constraints: Constraints, sparsity:
     """
     from scipy.optimize import minimize
 
+    smooth = _Finite(smooth, start)
     price = np.where(constraints.required, 0.0, sparsity)
     weights = start
     for _ in range(MOST_ROUNDS):
@@ -156,6 +157,27 @@ def minimised(smooth: Smooth, start: Floats, constraints: Constraints, sparsity:
         )
         weights = _spread(found.x * sign, active, len(price))
     return weights
+
+
+class _Finite:
+    """A smooth function, also where it is infinite or its terms are too large to be written.
+
+    Such a point looks as bad as the step to it looked good from the last finite one, and no better
+    than the start, so that a line search turns back and never ends there.
+    """
+
+    def __init__(self, smooth: Smooth, start: Floats) -> None:
+        self.smooth, self.last = smooth, start
+        self.worst, self.slope = smooth(start)
+
+    def __call__(self, weights: Floats) -> tuple[float, Floats]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            value, slope = self.smooth(weights)
+        if not (np.isfinite(value) and np.isfinite(slope).all()):
+            hoped = abs(float((self.slope * (weights - self.last)).sum()))
+            return self.worst + hoped, -self.slope
+        self.last, self.slope = weights, slope
+        return value, slope
 
 
 def _spread(values: Floats, places: Indices, size: int) -> Floats:

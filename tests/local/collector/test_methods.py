@@ -18,7 +18,7 @@ from privet.local import Protocol, Randomizer, plan_protocol
 from privet.local.collector.collect import collect
 from privet.local.collector.correlations import LocalCorrelations
 from privet.local.collector.counts import LeftOut
-from privet.local.collector.plan import plan_local
+from privet.local.collector.plan import LocalLine, plan_local
 from privet.local.collector.tables import LocalEvidence
 from privet.methods import catalogue
 from privet.methods.options import Settings
@@ -26,6 +26,7 @@ from privet.methods.sources import reports as local
 from privet.networks import load, random_linear_gaussian
 from privet.privacy.queries.base import Release
 from privet.privacy.queries.tables import Tables
+from privet.schema.column import Column
 from privet.schema.model import Schema
 from tests.helpers.reports import releases, schema_of
 
@@ -202,6 +203,41 @@ def test_a_plan_is_kept() -> None:
         for one in found
     )
     assert 0.68 < shown / 400 < 0.92  # 6 deviations of 0.02 to either side
+
+
+def uneven(share: float) -> Schema:
+    column = Column(name="a", kind="categorical", levels=("0", "1"), shares=(1 - share, share))
+    return Schema(name="reports", columns=(column, replace(column, name="b")))
+
+
+def test_a_plan_heeds_the_shares_in_the_schema() -> None:
+    """With one person in ten in a level, reports show far less than with one in two."""
+    assert shown_by_one_pair(uneven(0.5)).effect == shown_by_one_pair(schema_of((2, 2))).effect
+    schema, people = uneven(0.1), 20_000
+    line = shown_by_one_pair(schema)
+    assert line.effect > 2.5 * shown_by_one_pair(uneven(0.5)).effect
+    share = np.array([0.9, 0.1])
+    joint = np.outer(share, share) + line.effect * 0.09 * np.array([[1, -1], [-1, 1]])
+    protocol = plan_protocol(schema, 2, "one-pair")
+    found = releases(protocol, joint, people, 400, np.random.default_rng(4))
+    bar = catalogue.get("local-pc").alpha(2)
+    shown = sum(
+        local.judge_of(LocalEvidence.from_release(one), bar).margins(np.array([[0, 1]]))[0] > 0
+        for one in found
+    )
+    assert 0.68 < shown / 400 < 0.92  # 6 deviations of 0.02 to either side
+
+
+def shown_by_one_pair(schema: Schema) -> LocalLine:
+    return next(x for x in plan_local(schema, 20_000, 2).lines if x.protocol == "one-pair")
+
+
+def test_no_plan_names_an_effect_that_does_not_exist() -> None:
+    """Cramér's V and correlations lie below 1; what would have to be larger is not shown."""
+    for people in (1, 10, 100, 1000, 10_000):
+        effects = [line.effect for line in plan_local(schema_of((2, 3, 4)), people, 1).lines]
+        assert all(effect < 1 or effect == np.inf for effect in effects)
+    assert np.inf in effects and min(effects) < 1
 
 
 def test_more_people_show_less() -> None:

@@ -8,7 +8,7 @@ import re
 from privet.cli.show import Subparsers, command
 from privet.errors import DataError
 
-RANDOM_ONLY = ("nodes", "sparseness", "levels", "gaussian")
+RANDOM_ONLY = ("nodes", "density", "levels", "gaussian")
 
 
 def add(parsers: Subparsers) -> None:
@@ -29,7 +29,7 @@ def add(parsers: Subparsers) -> None:
     random = parser.add_argument_group("only for `random`")
     random.add_argument("--nodes", type=int, metavar="P", help="number of columns (default 10)")
     random.add_argument(
-        "--sparseness", type=float, metavar="S", help="share of the pairs joined (default 0.2)"
+        "--density", type=float, metavar="SHARE", help="share of the pairs joined (default 0.2)"
     )
     random.add_argument("--levels", metavar="A-B", help="levels per column (default 2-5)")
     random.add_argument(
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> None:
     if args.name == "random":
         files = simulate_random(
             nodes=10 if args.nodes is None else args.nodes,
-            sparseness=0.2 if args.sparseness is None else args.sparseness,
+            density=0.2 if args.density is None else args.density,
             levels=_levels(args.levels),
             gaussian=bool(args.gaussian),
             **common,

@@ -3,8 +3,9 @@
 For every protocol: how many reports tell as much about a pair of columns as one person without
 noise (``cost``), how many people without noise all reports are worth (``worth``, n_eff), and the
 smallest effect that shows. With even margins the test of two columns has noncentrality
-worth φ², φ = V sqrt(min(r, c) - 1) with Cramér's V; of numbers, worth is one over the variance
-of a correlation near 0.
+worth φ², φ = V sqrt(min(r, c) - 1) with Cramér's V; where the schema declares ``shares``, the
+noise of reports counts by them, direction by direction, as that of a vault does
+(``evidence/plan.py``). Of numbers, worth is one over the variance of a correlation near 0.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from scipy.special import ndtr
 
 from privet.arrays import Floats
 from privet.errors import BudgetError, MethodError, PrivetError
-from privet.evidence.plan import noncentrality
+from privet.evidence.plan import Shares, noncentrality, pair_weights, shares
 from privet.evidence.prior import EFFECTS
 from privet.local.collector.correlations import NUMBER_ORDERS
 from privet.local.collector.tables import ORDERS, level, order_for, planned_law
@@ -43,9 +44,10 @@ FEWEST = 2.0  # people without noise from whom no effect shows, however large
 
 @dataclass(frozen=True, kw_only=True)
 class LocalLine:
-    """One protocol. ``effect`` is the smallest that the typical pair shows in 8 of 10 runs (above
-    1: none); ``order`` the size of the largest separators for which there is evidence; ``people``
-    how many would show the effect that was asked for. ``refused`` says why it cannot be used."""
+    """One protocol. ``effect`` is the smallest that the typical pair shows in 8 of 10 runs
+    (infinite: none); ``order`` the size of the largest separators for which there is evidence;
+    ``people`` how many would show the effect that was asked for. ``refused`` says why it cannot be
+    used."""
 
     protocol: str
     what: str = LEVEL
@@ -110,11 +112,12 @@ def line_of(protocol: Protocol, people: int, effect: float | None = None) -> Loc
     bar = level(len(protocol.sizes))
     smallest = _smallest_correlation if numbers else _smallest_v
     kinds = _kinds(protocol, each)
-    ranked = sorted(kinds, key=lambda kind: smallest(*kind[:2], USUAL * kind[2] / typical, bar))
+    ranked = sorted(kinds, key=lambda kind: smallest(*kind, USUAL / typical, bar))
     middle = ranked[len(ranked) // 2]
 
     def shown(count: float) -> float:
-        return smallest(*middle[:2], count * middle[2], bar)
+        found = smallest(*middle, count, bar)
+        return found if found < 1 else inf
 
     order = order_for(people * typical, NUMBER_ORDERS if numbers else ORDERS)
     return LocalLine(
@@ -128,13 +131,13 @@ def line_of(protocol: Protocol, people: int, effect: float | None = None) -> Loc
     )
 
 
-def _kinds(protocol: Protocol, each: Floats) -> list[tuple[int, int, float]]:
-    """For each pair of columns its levels and the worth of a report, rounded so that few kinds
-    differ."""
-    sizes = combinations(protocol.sizes, 2)
+def _kinds(protocol: Protocol, each: Floats) -> list[tuple[Shares, Shares, float]]:
+    """For each pair of columns how common their levels are guessed to be and the worth of a
+    report, rounded so that few kinds differ."""
+    guessed = [shares(column, "even") for column in protocol.schema.columns]
     return [
         (min(pair), max(pair), float(f"{one:.2g}"))
-        for pair, one in zip(sizes, each.tolist(), strict=True)
+        for pair, one in zip(combinations(guessed, 2), each.tolist(), strict=True)
     ]
 
 
@@ -189,19 +192,22 @@ def _product_variance(protocol: Protocol) -> float:
 
 
 @lru_cache(maxsize=1 << 12)
-def _smallest_v(rows: int, columns: int, worth: float, level: float) -> float:
-    if worth < FEWEST:
+def _smallest_v(a: Shares, b: Shares, worth: float, people: float, level: float) -> float:
+    noise = max(1 / worth - 1, 0.0) / (len(a) * len(b))  # so that even margins have this worth
+    mean, freedom, gain = pair_weights((a, b), noise)
+    if people * mean < FEWEST:
         return inf
-    gains = np.array(EFFECTS) ** 2 * worth
-    needed = noncentrality((rows - 1) * (columns - 1), gains, level)
-    return sqrt(needed / worth / (rows - 1))
+    needed = noncentrality(freedom, np.array(EFFECTS) ** 2 * people * gain, level)
+    return sqrt(needed / (people * mean) / (min(len(a), len(b)) - 1))
 
 
 @lru_cache(maxsize=1 << 12)
-def _smallest_correlation(_rows: int, _columns: int, worth: float, level: float) -> float:
-    if worth < FEWEST:
+def _smallest_correlation(
+    _a: Shares, _b: Shares, worth: float, people: float, level: float
+) -> float:
+    if (all_worth := people * worth) < FEWEST:
         return inf
-    return tanh(sqrt(noncentrality(1, np.array(EFFECTS) ** 2 * worth, level) / worth))
+    return tanh(sqrt(noncentrality(1, np.array(EFFECTS) ** 2 * all_worth, level) / all_worth))
 
 
 def _people(shown: Callable[[float], float], effect: float) -> int | None:
