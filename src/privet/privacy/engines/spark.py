@@ -27,7 +27,7 @@ import numpy as np
 from privet.arrays import Integers
 from privet.errors import DataError
 from privet.privacy.engines.cells import as_array
-from privet.privacy.engines.meaning import SPACES
+from privet.privacy.engines.meaning import SPACES, ZEROS
 from privet.privacy.engines.source import CHANGED, UNREADABLE, Block, Here, in_blocks
 from privet.privacy.engines.work import Columns, Work
 from privet.schema.model import Schema
@@ -58,6 +58,9 @@ class SparkTable(Here):
     @property
     def label(self) -> str:
         return "the Spark DataFrame"
+
+    def type_of(self, position: int) -> str:
+        return self.types[position]
 
     def odd_type(self, position: int) -> str | None:
         kind = self.types[position]
@@ -199,8 +202,11 @@ class SparkParts:
         if self.encoder.schema.person is None:
             most = 2 * frame.sparkSession.sparkContext.defaultParallelism
             return chosen.coalesce(max(most, 1))
-        last = chosen[f"c{len(names) - 1}"].cast("string")
-        return chosen.repartition(functions.trim(last, functions.lit(SPACES)))
+        text = functions.trim(chosen[f"c{len(names) - 1}"].cast("string"), functions.lit(SPACES))
+        person = text
+        for zero, other in ZEROS.items():
+            person = functions.when(text == zero, functions.lit(other)).otherwise(person)
+        return chosen.repartition(person)
 
     def _run(self, names: tuple[str, ...], job: Any, collect: Any) -> Iterator[bytes]:
         """Whatever fails, the message is constant, since Spark's might quote a cell."""
