@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ HOME = Path(privet.__file__).parent
 
 def code_in(folder: object, monkeypatch: pytest.MonkeyPatch) -> bytes:
     with monkeypatch.context() as patch:
-        patch.setattr(spark.resources, "files", lambda _: folder)
+        patch.setattr(resources, "files", lambda _: folder)
         return spark.code_of_this()
 
 

@@ -176,11 +176,10 @@ def test_cuts_pass_repetitions_on() -> None:
     for sets in [((),) * 9, (("age",),) * 9]:
         query = Cut((("age", (3, 200)),), Components(sets))
         query.check(schema)
-        vault_of = lambda cell: Vault({"age": [1.0, 5.0, cell]}, schema, None)  # noqa: E731
-        found = [
-            tuple(vault_of(cell).release(query, Exact()).values.tolist())
-            for cell in (1.0, 100.0, 250.0, None)
+        vaults = [
+            Vault({"age": [1.0, 5.0, cell]}, schema, None) for cell in (1.0, 100.0, 250.0, None)
         ]
+        found = [tuple(vault.release(query, Exact()).values.tolist()) for vault in vaults]
         reach = Reach.of(minus(a, b) for a in found for b in found)
         assert not exceeded(reach, query, schema)
 
