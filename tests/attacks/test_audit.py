@@ -17,15 +17,19 @@ import pytest
 
 import privet
 from privet.attacks.bounds import Event, lower_bound, smallest_epsilon
-from privet.attacks.subjects import Asked, names, subject
+from privet.attacks.subjects import SHARPEST, Asked, names, subject, subjects
 from privet.attacks.worst_cases import NAME, built_in, made_up
 from privet.errors import BudgetError, MethodError, OutputError
 from privet.methods import catalogue
+from privet.methods.sources import white
 from privet.pairs.way import all_ways
-from privet.privacy.mechanisms import Laplace
+from privet.privacy.mechanisms import Exact, Gaussian, Laplace
 from privet.privacy.queries.base import Histograms
+from privet.privacy.queries.tables import Tables
+from privet.privacy.queries.white import White
 from privet.schema.column import Column
 from privet.schema.model import Adjacency, Schema
+from privet.trust.central import Central
 
 RUNS = 500
 FOUR_ROWS = Schema(
@@ -100,6 +104,82 @@ def test_faults_are_convicted(
     fault(monkeypatch)
     found = privet.audit("lap-table", FOUR_ROWS, epsilon=1, runs=RUNS)
     assert found.violated and "violates" in str(found), found
+
+
+def a_part_of_the_radius(patch: pytest.MonkeyPatch) -> None:
+    linf = White.linf
+    patch.setattr(White, "linf", lambda self, schema: linf(self, schema) // 16)
+
+
+def weights_from_exact_margins(patch: pytest.MonkeyPatch) -> None:
+    """Features and clips say what the margins are, and no number that is released is wrong."""
+    measure = white.measure
+
+    def leaky(curator: Central, settings: Any, margins: Any, _shares: Any, *rest: Any) -> Any:
+        vault = curator.vault
+        paid, vault._run = vault._run, None
+        asked = (Tables(((name,),)) for name in curator.schema.names)
+        counts = [vault.release(query, Exact()).values + 1.0 for query in asked]
+        vault._run = paid
+        return measure(curator, settings, margins, [c / c.sum() for c in counts], *rest)
+
+    patch.setattr(white, "measure", leaky)
+
+
+def stages_that_are_not_charged(patch: pytest.MonkeyPatch) -> None:
+    """As if each answer was drawn sixty-four times, and the ledger heard of one."""
+    perturb = Gaussian.perturb
+
+    def many(self: Gaussian, exact: Any, l2_squared: int) -> Any:
+        return perturb(replace(self, rho=64 * self.rho), exact, l2_squared)
+
+    patch.setattr(Gaussian, "perturb", many)
+
+
+WHITE_FAULTS = (a_part_of_the_radius, weights_from_exact_margins, stages_that_are_not_charged)
+
+
+@pytest.mark.parametrize("fault", WHITE_FAULTS, ids=lambda fault: fault.__name__)
+def test_faults_of_runs_with_a_delta_are_convicted(
+    fault: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large ones, so that few runs at a lower confidence convict; docs/attacks.md has smaller ones.
+    The two tables are told apart in every run, but for one in 10,000 and fewer."""
+    fault(monkeypatch)
+    found = privet.audit("interaction-pc", epsilon=1, delta=SHARPEST, runs=100, confidence=0.999)
+    assert found.violated, found
+
+
+def test_a_delta_is_part_of_an_audit_that_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    a_part_of_the_radius(monkeypatch)
+    found = privet.audit("interaction-pc", epsilon=1, runs=100, confidence=0.999)
+    assert found.violated and found.delta == SHARPEST, found
+    assert [other.delta for other in found.others] == [0] and not found.others[0].violated
+    assert found.to_dict()["others"][0]["delta"] == 0 and found.confidence == 0.999
+
+
+def test_runs_with_a_delta_ask_about_white_features() -> None:
+    """On the built-in tables; else their faults could not be seen."""
+    asked = Asked(
+        method="interaction-pc",
+        schema=None,
+        epsilon=1.0,
+        delta=None,
+        as_published=False,
+        options={},
+    )
+    pure, gaussian = subjects(asked)
+    assert (pure.delta, gaussian.delta) == (0, SHARPEST)
+    for side in (0, 1):
+        for outcome in gaussian.listen(side, 10):
+            assert isinstance(outcome.kind, tuple) and "White" in outcome.kind[0]
+            assert any("White features" in name for name in outcome.questions)
+
+
+def test_what_was_asked_says_nothing_that_answers_do_not() -> None:
+    """Questions of honest runs differ from run to run, and give no bound above the promise."""
+    found = privet.audit("interaction-pc", epsilon=1, delta=SHARPEST, runs=60)
+    assert not found.violated and not found.others
 
 
 def test_without_a_fault_there_is_none() -> None:

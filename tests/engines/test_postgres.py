@@ -27,6 +27,7 @@ from privet.schema.model import Schema
 from tests.golden.cases import repeatable
 from tests.helpers.odd_table import POLICIES, answers, free_cuts, odd_schema, odd_table
 from tests.helpers.servers import no_postgres, postgres
+from tests.privacy.engines.test_people import ONE_TRUTH, PEOPLE, table_of_people
 
 pytestmark = pytest.mark.skipif(bool(no_postgres()), reason=no_postgres())
 
@@ -101,6 +102,18 @@ def test_merged_cuts_are_merged_here(server: str) -> None:
 def test_the_server_counts_the_same_rows_of_each_person(server: str, most: int) -> None:
     schema = odd_schema("drop", person="person", rows_per_person=most)
     assert answers(at(server, schema), schema) == answers(in_memory(odd_table(), schema), schema)
+
+
+@pytest.mark.parametrize("kind", PEOPLE)
+def test_a_name_is_the_same_on_the_server(server: str, kind: str) -> None:
+    table, expected = table_of_people(kind)
+    con = connect(server)
+    load(con, f"people_{kind}", table)
+    assert at(server, ONE_TRUTH, f"people_{kind}").counts(()).item() == expected
+    con.execute(f"CREATE TABLE cents_{kind} AS SELECT truth, 1.5::numeric AS id FROM people_{kind}")
+    con.close()
+    with pytest.raises(DataError, match="has the type numeric"):
+        open_source(f"{server}&table=cents_{kind}", ONE_TRUTH)
 
 
 def test_a_row_less_moves_its_own_cells_only(server: str) -> None:

@@ -27,6 +27,7 @@ from privet.schema.column import Column
 from privet.schema.model import Schema
 from tests.golden.cases import repeatable
 from tests.helpers.odd_table import POLICIES, answers, free_cuts, odd_schema, odd_table
+from tests.privacy.engines.test_people import ONE_TRUTH, PEOPLE, table_of_people
 
 
 def missing() -> str:
@@ -90,6 +91,18 @@ def at(frame: Any, schema: Schema) -> StreamedRows:
 def test_workers_give_the_answers_of_memory(frame: Any, policy: str) -> None:
     schema = odd_schema(policy)
     assert answers(at(frame, schema), schema) == answers(in_memory(odd_table(), schema), schema)
+
+
+@pytest.mark.parametrize("kind", PEOPLE)
+def test_a_name_is_the_same_in_every_partition(session: Any, kind: str, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table, expected = table_of_people(kind)
+    for i in range(6):
+        parquet.write_table(table[100 * i : 100 * i + 100], tmp_path / f"{i}.parquet")
+    frame = session.read.parquet(str(tmp_path))
+    assert at(frame, ONE_TRUTH).counts(()).item() == expected
+    with pytest.raises(DataError, match="has the type decimal"):
+        open_source(frame.selectExpr("truth", "cast(1 AS decimal(5, 2)) AS id"), ONE_TRUTH)
 
 
 def test_workers_count_the_same_rows_of_each_person(frame: Any) -> None:

@@ -68,6 +68,15 @@ def best_event(scores: Two, rest: int, delta: float, false_alarm: float) -> Even
     """The event that would speak loudest if the ``rest`` were like these runs, with some bad luck.
     A tail that they hardly show is taken to be at least the normal one: an event that is too rare
     makes a verdict that depends on a few runs."""
+    return max(_events(scores, rest, delta, false_alarm), key=lambda each: each[0])[1]
+
+
+def loudness(scores: Two, rest: int, delta: float, false_alarm: float) -> float:
+    """How loud the best event of some scores would be."""
+    return max(loud for loud, _ in _events(scores, rest, delta, false_alarm))
+
+
+def _events(scores: Two, rest: int, delta: float, false_alarm: float) -> list[tuple[float, Event]]:
     from scipy.stats import beta, norm
 
     found: list[tuple[float, Event]] = []
@@ -82,7 +91,7 @@ def best_event(scores: Two, rest: int, delta: float, false_alarm: float) -> Even
             high = beta.ppf(1 - false_alarm / 2, misses + 1, rest - misses) if misses < rest else 1
             loud = (low - delta) / high  # at most 0 if delta explains it all
             found.append((loud, Event(threshold=bar if added else -bar, added=added)))
-    return max(found, key=lambda each: each[0])[1]
+    return found
 
 
 def smallest_epsilon(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from fractions import Fraction
 from math import log, sqrt
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -22,11 +24,13 @@ MOST_KEPT = 1000  # exact answers; where questions follow from answers, each run
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
     """``known`` is the log likelihood ratio of what has a law that is written down; what the rest
-    is worth, its ``kind`` and its ``numbers``, is learnt from runs."""
+    is worth, its ``kind`` and its ``numbers``, is learnt from runs. So is what ``questions`` were
+    asked: their parameters, by name, if they are more than those of an earlier answer."""
 
     known: float = 0.0
     kind: Hashable = None
     numbers: Mapping[str, Floats] = field(default_factory=dict)
+    questions: Mapping[str, Floats] = field(default_factory=dict)
 
 
 class Attacker:
@@ -56,7 +60,8 @@ class Attacker:
         asked = [release for release in releases if not isinstance(release.query, Derived)]
         derived = [release for release in releases if isinstance(release.query, Derived)]
         seen = tuple(type(release.query).__name__ for release in releases)
-        return of_numbers(derived, seen, self.evidence(asked))
+        found = of_numbers(derived, seen, self.evidence(asked))
+        return replace(found, questions=parameters(asked))
 
     def _known(self, query: Any) -> list[Floats]:
         key = query, getattr(getattr(query, "model", None), "key", b"")  # which rows are where
@@ -66,6 +71,35 @@ class Attacker:
             exact = [curator.exact(query).values for curator in self._curators]
             self._answers[key] = [self._rate * answer.astype(np.float64) for answer in exact]
         return self._answers[key]
+
+
+def parameters(releases: Sequence[Release]) -> dict[str, Floats]:
+    """What was asked, as numbers: sets, clips, radii, features and the order of questions are
+    functions of earlier answers, or they give something away. Texts count by their hashes."""
+    found = {}
+    for place, release in enumerate(releases):
+        name = f"{place} {type(release.query).__name__}"
+        for field_of in fields(release.query):  # type: ignore[arg-type]  # all are dataclasses
+            if field_of.compare:
+                parts = list(_leaves(getattr(release.query, field_of.name)))
+                numbers = [float(part) for part in parts if not isinstance(part, str)]
+                texts = repr([part for part in parts if isinstance(part, str)]).encode()
+                found[f"{name} {field_of.name}"] = np.array([*numbers, float(crc32(texts))])
+    return found
+
+
+def _leaves(value: Any) -> Iterator[str | float]:
+    if isinstance(value, tuple | list):
+        for part in value:
+            yield from _leaves(part)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for each in fields(value):
+            if each.compare:
+                yield from _leaves(getattr(value, each.name))
+    elif isinstance(value, int | float | Fraction):
+        yield float(value)
+    else:
+        yield str(value)
 
 
 def of_numbers(releases: Sequence[Release], seen: Hashable = (), known: float = 0.0) -> Outcome:
@@ -85,9 +119,41 @@ class Learnt:
     numbers differ most for their noise."""
 
     def __init__(self, without: Sequence[Outcome], present: Sequence[Outcome]) -> None:
-        self._kinds = [Counter(outcome.kind for outcome in side) for side in (without, present)]
+        self._kinds = _Kinds([[outcome.kind for outcome in side] for side in (without, present)])
+        self._numbers = _Lines([[each.numbers for each in side] for side in (without, present)])
+        asked = [[each.questions for each in side] for side in (without, present)]
+        self._asked = _Lines(asked)
+        names = {name for side in asked for each in side for name in each}
+        self._met = {
+            name: _Kinds([[_key(each.get(name)) for each in side] for side in asked])
+            for name in names
+        }
+
+    def scores(self, outcome: Outcome) -> tuple[float, float, float]:
+        """By the answers, by the questions and by both. Honest questions follow from answers, so
+        that they add nothing but noise: which of the three tells most has to be tried."""
+        answers = outcome.known + self._kinds.score(outcome.kind)
+        answers += self._numbers.score(outcome.numbers)
+        questions = self._asked.score(outcome.questions)
+        questions += sum(
+            each.score(_key(outcome.questions.get(n))) for n, each in self._met.items()
+        )
+        return answers, questions, answers + questions
+
+
+class _Kinds:
+    def __init__(self, sides: Sequence[Sequence[Hashable]]) -> None:
+        self._counts = [Counter(side) for side in sides]
+
+    def score(self, kind: Hashable) -> float:
+        without, present = (counts[kind] + 1 for counts in self._counts)
+        return log(present / without)
+
+
+class _Lines:
+    def __init__(self, sides: Sequence[Sequence[Mapping[str, Floats]]]) -> None:
         self._lines: dict[tuple[str, int], tuple[Floats, Floats]] = {}
-        groups = [_grouped(side) for side in (without, present)]
+        groups = [_grouped(side) for side in sides]
         for key in groups[0].keys() & groups[1].keys():
             first, second = (np.array(group[key]) for group in groups)
             spread = first.var(axis=0) + second.var(axis=0)
@@ -95,19 +161,22 @@ class Learnt:
             line = 2 * difference / np.maximum(spread, 1e-12 + 1e-9 * difference**2)
             self._lines[key] = line, (first.mean(axis=0) + second.mean(axis=0)) / 2
 
-    def score(self, outcome: Outcome) -> float:
-        without, present = (kinds[outcome.kind] + 1 for kinds in self._kinds)
-        total = outcome.known + log(present / without)
-        for name, values in outcome.numbers.items():
+    def score(self, numbers: Mapping[str, Floats]) -> float:
+        total = 0.0
+        for name, values in numbers.items():
             if (key := (name, len(values))) in self._lines:
                 line, middle = self._lines[key]
                 total += float((line * (values - middle)).sum())
         return total
 
 
-def _grouped(side: Sequence[Outcome]) -> dict[tuple[str, int], list[Floats]]:
+def _key(values: Floats | None) -> Hashable:
+    return None if values is None else values.tobytes()
+
+
+def _grouped(side: Sequence[Mapping[str, Floats]]) -> dict[tuple[str, int], list[Floats]]:
     found: dict[tuple[str, int], list[Floats]] = defaultdict(list)
-    for outcome in side:
-        for name, values in outcome.numbers.items():
+    for numbers in side:
+        for name, values in numbers.items():
             found[name, len(values)].append(values)
     return found

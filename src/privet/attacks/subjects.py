@@ -18,7 +18,7 @@ from privet.api.methods import every_pair
 from privet.api.prepare import prepare
 from privet.attacks.evidence import Attacker, Outcome, of_numbers
 from privet.attacks.shares import TOGETHER, shares
-from privet.attacks.worst_cases import Neighbours, built_in, made_up, published_flaw
+from privet.attacks.worst_cases import Neighbours, built_in, made_up, published_flaw, rare_levels
 from privet.errors import MethodError
 from privet.local.device.protocol import FAMILIES, NUMERIC
 from privet.local.device.randomizer import Randomizer
@@ -72,6 +72,22 @@ def names() -> tuple[str, ...]:
     return (*private, *ways, *FAMILIES, TOGETHER)
 
 
+def subjects(asked: Asked) -> tuple[Subject, ...]:
+    """All ways in which it runs: with Laplace noise, and with a delta if that changes it."""
+    if asked.delta is not None or asked.as_published:
+        return (subject(asked),)
+    first = subject(asked)
+    if first.delta or asked.method in (*FAMILIES, TOGETHER) or not _is_table(asked.method):
+        return (first,)
+    second = subject(replace(asked, delta=SHARPEST))
+    return (first, second) if second.delta else (first,)
+
+
+def _is_table(name: str) -> bool:
+    known = {method.name: method for method in catalogue.available()}
+    return name in known and known[name].evidence != REPORTS
+
+
 def subject(asked: Asked) -> Subject:
     """Whatever has this name, or a refusal; nothing has been run yet."""
     name = asked.method
@@ -104,6 +120,8 @@ def _table(asked: Asked, method: Method) -> Subject:
     """A method on rows. Its search is free, so what is measured is all that it gives away."""
     two = _neighbours(asked, "categorical" not in method.kinds)
     delta = asked.delta if asked.delta is not None else SHARPEST * method.needs_delta
+    if delta and asked.schema is None and method.evidence == "tables" and not asked.as_published:
+        two = rare_levels()
     settings = make_settings(**asked.options)
 
     requests = [
@@ -126,7 +144,8 @@ def _table(asked: Asked, method: Method) -> Subject:
 
     why = method.published.why if asked.as_published and method.published else ""
     listen = _listener(run, two, bool(why) and method.name in UNWRITTEN, settings.subsample or 1.0)
-    return Subject(method=method.name, delta=delta, words=two.words, listen=listen, why=why)
+    promised = delta if asked.as_published else requests[0].delta  # (epsilon, 0) implies both
+    return Subject(method=method.name, delta=promised, words=two.words, listen=listen, why=why)
 
 
 def _pair(asked: Asked, way: Way) -> Subject:

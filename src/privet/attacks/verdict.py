@@ -15,7 +15,8 @@ FILES = ("audit.json", "audit.svg")
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Audit:
-    """``scores`` are those of the judged runs on either table, for the picture.
+    """``scores`` are those of the judged runs on either table, for the picture; ``others`` the
+    audits of the other ways in which the method runs, whose bounds are smaller.
 
     >>> found = privet.audit("parity", epsilon=1, runs=100)
     >>> found.to_dict()["method"]
@@ -32,6 +33,7 @@ class Audit:
     why: str
     bound: Bound
     scores: Two = field(compare=False)
+    others: tuple[Audit, ...] = ()
 
     @property
     def lower(self) -> float:
@@ -79,6 +81,7 @@ class Audit:
             "likely_on_neighbour": self.bound.event.added,
             "tables": self.words,
             "flaw": self.why,
+            "others": [other.to_dict() for other in self.others],
         }
 
     def picture(self) -> str:

@@ -58,6 +58,17 @@ def built_in(numeric: bool, replaced: bool) -> Neighbours:
     return made_up(schema)
 
 
+def rare_levels(columns: int = 7, rows: int = 60) -> Neighbours:
+    """Columns whose second level is rare, and a row of all of these: the longest in white features,
+    which are the better ones here, so that they are what a run with a delta asks about."""
+    names = tuple(f"c{i}" for i in range(columns))
+    known = tuple(Column(name=name, kind="categorical", levels=("no", "yes")) for name in names)
+    usual = [["yes" if row == place else "no" for place in range(columns)] for row in range(rows)]
+    words = f"{rows} rows with few rare levels, and one person more with nothing else"
+    schema = Schema(name=NAME, columns=known)
+    return neighbours(schema, usual, [*usual, ["yes"] * columns], words)
+
+
 def published_flaw(method: str, numeric: bool) -> Neighbours:
     """Where the promise of a paper breaks; docs/published.md says why."""
     if method in ("svt-pc", "priv-pc", "curate"):

@@ -125,6 +125,12 @@ class Column:
         cuts = cuts or default
         edges = (low, *cuts, high)
         if not all(map(operator.lt, edges, edges[1:])):
+            if cuts == equal_width(low, high, len(cuts) + 1, self.scale):
+                raise SchemaError(
+                    f"column {self.name!r} has bounds [{low!r}, {high!r}], between which there is "
+                    f"no room for {len(cuts) + 1} bins of equal width; declare wider bounds, or "
+                    "fewer bins"
+                )
             raise SchemaError(
                 f"column {self.name!r} is cut at {list(cuts)}; cuts must increase strictly and "
                 f"lie inside the bounds [{low!r}, {high!r}]: correct them or declare fewer bins"

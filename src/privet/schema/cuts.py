@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
-from math import exp, log
+from math import exp, isinf, log
 from operator import lt
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,8 @@ def equal_width(low: float, high: float, bins: int, scale: str = "linear") -> tu
         start, width = log(low), log(high) - log(low)
         return tuple(exp(start + width * i / bins) for i in range(1, bins))
     width = high - low
+    if isinf(width * bins):
+        return tuple([low + width / bins * i for i in range(1, bins)])
     return tuple([low + width * i / bins for i in range(1, bins)])  # twice as fast as a generator
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,12 @@ import pytest
 
 import privet
 from privet.errors import DataError, SchemaError
+from privet.privacy.engines import duck as duck_tables
+from privet.privacy.engines import parquet as parquet_files
 from privet.privacy.engines.encode import Encoder
 from privet.privacy.engines.memory import MemoryRows
-from privet.privacy.engines.people import first_rows
-from privet.privacy.engines.source import open_source
+from privet.privacy.engines.people import first_rows, texts_of
+from privet.privacy.engines.source import PORTION, open_source
 from privet.privacy.engines.streamed import StreamedRows
 from privet.privacy.queries.tables import Tables
 from privet.schema.column import Column
@@ -128,6 +132,120 @@ def test_whole_numbers_and_missing_ones_name_people() -> None:
         data = {"truth": truths, "id": ids}
         for table in (data, pandas.DataFrame(data), pyarrow.table(data)):
             assert rows_of(table, schema).counts(("truth",)).tolist() == [1, 1, 0]
+
+
+def names_of_people(kind: str) -> tuple[list[Any], Callable[[Any], Any]]:
+    """Cells that are nearly the same, and by the words of the rule who each of them is."""
+    texts = [
+        "1",
+        " 1",
+        "1 ",
+        "1\u3000",
+        "1.0",
+        "01",
+        "0",
+        "-0",
+        "0.0",
+        "-0.0",
+        "+0",
+        "a",
+        "A",
+        "",
+        None,
+    ]
+    texts += ["\u00e9", "e\u0301", "ﬁ", "fi", "nan", "NaN", "inf", "\u200b1"]
+    zeros = {"-0": "0", "-0.0": "0.0"}
+    if kind == "text":
+        return texts, lambda t: (t and zeros.get(t.strip(), t.strip())) or None
+    if kind == "whole":
+        return [0, 1, -1, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), None], lambda number: number
+    reals = [0.0, -0.0, 1.0, 0.1, 0.30000000000000004, 0.3, 1e16, 5e-324, -5e-324, None]
+    return [*reals, float("nan"), -float("nan"), float("inf")], lambda x: None if x != x else x
+
+
+def table_of_people(kind: str, rows: int = 600, seed: int = 5) -> tuple[Any, int]:
+    """Rows whose person is drawn, and how many count if at most two of each person do."""
+    pyarrow = pytest.importorskip("pyarrow")
+    cells, who = names_of_people(kind)
+    drawn = [cells[i] for i in np.random.default_rng(seed).integers(len(cells), size=rows)]
+    types = {"text": "string", "whole": "int64", "real": "float64"}
+    columns = {"truth": [True] * rows, "id": pyarrow.array(drawn, types[kind])}
+    people = Counter(who(cell) for cell in drawn)
+    people.pop(None, None)
+    return pyarrow.table(columns), sum(min(count, 2) for count in people.values())
+
+
+PEOPLE = ("text", "whole", "real")
+ONE_TRUTH = replace(odd_schema(), columns=odd_schema().columns[2:3], person="id", rows_per_person=2)
+
+
+@pytest.mark.parametrize("kind", PEOPLE)
+def test_a_name_is_the_same_in_every_block_and_engine(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two zeros are one person and two normal forms are two, whichever block they come in."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    parquet, dataset = (
+        pytest.importorskip("pyarrow.parquet"),
+        pytest.importorskip("pyarrow.dataset"),
+    )
+    duckdb = pytest.importorskip("duckdb")
+    table, expected = table_of_people(kind)
+    parquet.write_table(table, tmp_path / "one.parquet")
+    for i in range(30):
+        parquet.write_table(table[20 * i : 20 * i + 20], tmp_path / f"part{i}.parquet")
+    lists = {name: table[name].to_pylist() for name in table.column_names}
+    objects = pandas.DataFrame(
+        {name: pandas.Series(each, dtype=object) for name, each in lists.items()}
+    )
+    con = duckdb.connect(str(tmp_path / "t.duckdb"))
+    con.execute(
+        "CREATE TABLE t AS SELECT * FROM 'ONE'".replace("ONE", str(tmp_path / "one.parquet"))
+    )
+    con.close()
+    frame = polars.from_arrow(table)
+    sources = {
+        "dict": lists,
+        "objects": objects,
+        "arrow": table,
+        "chunks": dataset.dataset(sorted(map(str, tmp_path.glob("part*.parquet")))),
+        "polars": frame,
+        "lazy": frame.lazy(),
+        "parquet": tmp_path / "one.parquet",
+        "parts": str(tmp_path / "part*.parquet"),
+        "duckdb": tmp_path / "t.duckdb",
+        "relation": duckdb.connect().from_arrow(table),
+    }
+    nullable = {
+        "text": pandas.StringDtype(),
+        "whole": pandas.Int64Dtype(),
+        "real": pandas.Float64Dtype(),
+    }
+    sources["nullable"] = table.to_pandas(types_mapper={table["id"].type: nullable[kind]}.get)
+    if kind == "real":
+        sources["pandas"] = table.to_pandas()
+    for packed in (False, True):  # in one portion, and in four
+        if packed:
+            for room in (parquet_files, duck_tables):
+                monkeypatch.setattr(room, "size", lambda _: 3 * PORTION)
+        for name, data in sources.items():
+            assert rows_of(data, ONE_TRUTH).counts(()).item() == expected, (name, packed)
+
+
+def test_which_zero_comes_first_means_nothing() -> None:
+    """A planted fault of old: the names of a block were those of the zero that it met first."""
+    for first in (0.0, -0.0):
+        names = texts_of(np.array([first, 0.0, -0.0, -first]))
+        assert set(names) == {"0.0"}
+
+
+def test_decimals_name_nobody() -> None:
+    pyarrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    cents = pyarrow.array([Decimal("1.0"), Decimal("1.00")], pyarrow.decimal128(12, 2))
+    table = pyarrow.table({"truth": [True, False], "id": cents})
+    for data in (table, polars.from_arrow(table), polars.from_arrow(table).lazy()):
+        with pytest.raises(DataError, match="whose rows these are and has"):
+            open_source(data, ONE_TRUTH)
 
 
 def test_a_column_of_people_must_be_there() -> None:

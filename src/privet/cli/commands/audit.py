@@ -25,8 +25,9 @@ def add(parsers: Subparsers) -> None:
         "--schema", metavar="FILE", help="make tables up from this schema (built-in worst case)"
     )
     parser.add_argument("--epsilon", type=float, metavar="E", help="what is promised")
-    parser.add_argument("--delta", type=float, metavar="D", help="0; 0.1 for methods that need one")
-    parser.add_argument("--runs", type=int, metavar="N", help="on either table (about a minute)")
+    parser.add_argument("--delta", type=float, metavar="D", help="0, and 0.1 where it matters")
+    parser.add_argument("--runs", type=int, metavar="N", help="on either table")
+    parser.add_argument("--minutes", type=float, metavar="M", help="that it may take (1)")
     parser.add_argument("--confidence", type=float, metavar="C", help="of the bound (0.999999)")
     parser.add_argument(
         "--as-published", action="store_true", help="audit what the paper claims, as it has it"
@@ -54,7 +55,8 @@ def run(args: argparse.Namespace) -> None:
     if args.output:
         check_output(Path(args.output), args.force)
     given = {option.name: getattr(args, option.name) for option in _options()}
-    sure = {} if args.confidence is None else {"confidence": args.confidence}
+    names = ("confidence", "minutes")
+    sure = {n: getattr(args, n) for n in names if getattr(args, n) is not None}
     with progress(args) as on_step:
         found = audit(
             args.method,
@@ -74,6 +76,7 @@ def run(args: argparse.Namespace) -> None:
         out = console()
         told = [f"{found.method}: {found}.", f"{found.runs:,} runs on {found.words}."]
         told.append(f"Judged on half of them: {found.event}.")
+        told += [f"Also {other}, {other.runs:,} runs on {other.words}." for other in found.others]
         if found.why:
             told.append(f"What is wrong: {found.why}.")
         if not found.violated:

@@ -25,7 +25,7 @@ import numpy as np
 from privet.arrays import Bools, Floats, Integers
 from privet.errors import SchemaError
 from privet.graph.knowledge import Knowledge
-from privet.privacy.queries.base import Release, Rows, Unbounded, codec
+from privet.privacy.queries.base import Release, Rows, Unbounded, all_rows, codec
 from privet.schema.model import Schema
 
 UNIT = 1 << 40  # of correlations as whole numbers
@@ -98,7 +98,7 @@ class CausalOrder(Unbounded):
     def _read(self, rows: Rows, schema: Schema) -> list[Floats]:
         """The numbers of each group, one row of the array per row."""
         wanted = self.columns if self.group is None else (*self.columns, self.group)
-        whole = np.concatenate([np.empty((0, len(wanted))), *rows.numbers(wanted)])
+        whole = all_rows(rows, wanted)
         if self.group is None:
             return [whole]
         return [whole[whole[:, -1] == code, :-1] for code in range(self._groups(schema))]

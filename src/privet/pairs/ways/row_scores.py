@@ -14,7 +14,7 @@ import numpy as np
 from privet.arrays import Integers
 from privet.errors import MethodError
 from privet.pairs.algorithms import on_rows
-from privet.privacy.queries.base import Rows, Unbounded, codec
+from privet.privacy.queries.base import Rows, Unbounded, all_rows, codec
 from privet.privacy.queries.pairs import check_pair
 from privet.schema.model import Schema
 
@@ -46,7 +46,7 @@ class PairScores(Unbounded):
         return 2
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
-        x, y = np.concatenate([np.empty((0, 2)), *rows.numbers((self.x, self.y))]).T
+        x, y = all_rows(rows, (self.x, self.y)).T
         found = on_rows.score(x, y, self.algorithm)
         both = np.nan_to_num([found.forward, found.backward])
         scaled: Integers = np.rint(np.clip(both, -LARGEST, LARGEST) * UNIT).astype(np.int64)

@@ -124,9 +124,9 @@ class _Known(dict[str | None, str | None]):
 
 def _as_text(cell: Any) -> str | None:
     """The text of a cell, or None for a missing one; never an error."""
-    if cell is None or (isinstance(cell, float) and cell != cell):
-        return None
     try:
+        if cell is None or cell != cell:  # NaN and NaT are not themselves; pandas.NA is an error
+            return None
         if isinstance(cell, Decimal):  # so that 1.00 is written as 1.0, as in a file
             cell = float(cell)  # the nearest one; Arrow's own cast is not always
             return None if cell != cell else repr(cell)

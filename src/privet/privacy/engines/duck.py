@@ -37,6 +37,9 @@ class DuckTable(Here):
     def label(self) -> str:
         return f"table {self.table!r} of {str(self.path)!r}"
 
+    def type_of(self, position: int) -> str:
+        return self.types[position]
+
     def odd_type(self, position: int) -> str | None:
         return odd(self.types[position])
 
@@ -91,7 +94,7 @@ def relation(data: Any) -> Stream:
             "the DuckDB relation has a limit, a sample or random numbers in it, so that it may "
             "have other rows each time that it is read; write it to a table first, and give that"
         )
-    kinds = tuple(odd(str(kind)) for kind in data.types)
+    kinds = tuple(map(str, data.types))
 
     def read(names: list[str]) -> Iterator[Any]:
         import pyarrow
@@ -99,7 +102,7 @@ def relation(data: Any) -> Stream:
         for batch in data.project(", ".join(map(_identifier, names))).to_arrow_reader(BLOCK_ROWS):
             yield pyarrow.Table.from_batches([batch]).columns
 
-    return Stream("the DuckDB relation", tuple(data.columns), kinds, read)
+    return Stream("the DuckDB relation", tuple(data.columns), kinds, read, odd=odd)
 
 
 def _open(con: Any, path: Path) -> None:

@@ -50,20 +50,29 @@ def frame(data: Any, makers: set[str]) -> Source | None:
     return None
 
 
+def odd_kind(name: str) -> str | None:
+    """The name of a type that is not read."""
+    return None if name.lower().startswith(TYPES) else name.partition("(")[0].partition("[")[0]
+
+
 @dataclass(frozen=True)
 class Stream(Here):
     """A table that hands over its rows in parts, again for each pass. ``read`` gives some of its
-    columns, part by part; ``odd`` are the types that are not read; ``version`` tells one state of
+    columns, part by part; ``odd`` names a type that is not read; ``version`` tells one state of
     the table from another, if it can."""
 
     label: str
     header: tuple[str, ...]
-    odd: tuple[str | None, ...]
+    types: tuple[str, ...]
     read: Callable[[list[str]], Iterator[Sequence[Any]]]
     version: Callable[[], object] = lambda: None
+    odd: Callable[[str], str | None] = odd_kind
+
+    def type_of(self, position: int) -> str:
+        return self.types[position]
 
     def odd_type(self, position: int) -> str | None:
-        return self.odd[position]
+        return self.odd(self.types[position])
 
     def portions(self) -> int:
         return UNKNOWN
@@ -92,8 +101,8 @@ def lazy(data: Any) -> Stream:
         ):
             yield part.get_columns()
 
-    odd = tuple(map(odd_kind, kinds.dtypes()))
-    return Stream("the LazyFrame", tuple(kinds.names()), odd, read)
+    types = tuple(map(str, kinds.dtypes()))
+    return Stream("the LazyFrame", tuple(kinds.names()), types, read)
 
 
 def arrow_file(path: Path) -> Stream:
@@ -124,14 +133,8 @@ def _dataset(data: Any) -> Stream:
         for batch in data.to_batches(columns=names, batch_size=BLOCK_ROWS):
             yield pyarrow.Table.from_batches([batch]).columns
 
-    kinds = tuple(odd_kind(field.type) for field in data.schema)
+    kinds = tuple(str(field.type) for field in data.schema)
     return Stream("the Arrow dataset", tuple(data.schema.names), kinds, read)
-
-
-def odd_kind(kind: object) -> str | None:
-    """The name of a type that is not read."""
-    name = str(kind)
-    return None if name.lower().startswith(TYPES) else name.partition("(")[0].partition("[")[0]
 
 
 @dataclass(frozen=True)
@@ -145,9 +148,12 @@ class Frame(Here):
     def label(self) -> str:
         return f"the {type(self.data).__name__}"
 
-    def odd_type(self, position: int) -> str | None:
+    def type_of(self, position: int) -> str:
         column = self._column(position)
-        return odd_kind(getattr(column, "type", None) or getattr(column, "dtype", None) or "object")
+        return str(getattr(column, "type", None) or getattr(column, "dtype", None) or "object")
+
+    def odd_type(self, position: int) -> str | None:
+        return odd_kind(self.type_of(position))
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
         yield {f"c{i}": as_array(self._column(i)) for i in positions}

@@ -47,7 +47,7 @@ def opened(data: Any) -> Source:
         for batch in data.select(*names).to_pyarrow_batches(chunk_size=BLOCK_ROWS):
             yield pyarrow.Table.from_batches([batch]).columns
 
-    kinds = tuple(_odd(kind) for kind in data.schema().types)
+    kinds = tuple(map(_type, data.schema().types))
     return frames.Stream("the Ibis table", tuple(data.columns), kinds, read)
 
 
@@ -75,8 +75,8 @@ def _of_postgres(backend: Any, operation: Any, operations: Any) -> Source:
     return postgres.found(backend.con.info.dsn, name, operation.name)
 
 
-def _odd(kind: object) -> str | None:
-    return frames.odd_kind(str(kind).strip("!"))
+def _type(kind: object) -> str:
+    return str(kind).strip("!")
 
 
 class InMemory(frames.Frame):
@@ -86,8 +86,8 @@ class InMemory(frames.Frame):
     def label(self) -> str:
         return "the Ibis table"
 
-    def odd_type(self, position: int) -> str | None:
-        return _odd(self.data.schema()[self.header[position]])
+    def type_of(self, position: int) -> str:
+        return _type(self.data.schema()[self.header[position]])
 
     def blocks(self, positions: Sequence[int]) -> Iterator[Block]:
         table = self.data.select(*(self.header[i] for i in positions)).to_pyarrow()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from privet.errors import DataError
-from privet.privacy.engines.frames import Stream, odd_kind
+from privet.privacy.engines.frames import Stream
 from privet.privacy.engines.work import BLOCK_ROWS
 
 METADATA = ".metadata.json"
@@ -76,7 +76,7 @@ def delta(table: Any) -> Stream:
     def read(names: list[str]) -> Iterator[Sequence[Any]]:
         yield from _parts(pyarrow.RecordBatchReader.from_stream(table.scan(columns=names)))
 
-    kinds = tuple(odd_kind(field.type) for field in fields)
+    kinds = tuple(str(field.type) for field in fields)
     return Stream("the Delta table", tuple(fields.names), kinds, read, table.version)
 
 
@@ -96,7 +96,7 @@ def iceberg(table: Any) -> Stream:
     def read(names: list[str]) -> Iterator[Sequence[Any]]:
         yield from _parts(scan.select(*names).to_arrow_batch_reader(), names)
 
-    kinds = tuple(odd_kind(field.type) for field in fields)
+    kinds = tuple(str(field.type) for field in fields)
     return Stream("the Iceberg table", tuple(fields.names), kinds, read)
 
 

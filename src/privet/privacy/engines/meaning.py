@@ -13,6 +13,8 @@ from privet.schema.column import Column
 # what Python's str.strip removes, since the schema strips its levels that way
 SPACES = "".join(chr(i) for i in range(0x3001) if chr(i).isspace())
 
+ZEROS = {"-0": "0", "-0.0": "0.0"}  # texts of a number that equals another, which has this text
+
 
 @lru_cache(maxsize=1 << 10)
 def spellings(levels: tuple[str, ...]) -> dict[str, int]:
@@ -53,6 +55,12 @@ def fill(column: Column) -> float:
         return float(column.missing_value or 0)
     low, high = column.bounds
     return low + (high - low) / 2
+
+
+def zeros_sql(text: str) -> str:
+    """A text, as that of the other zero where it is one of two; in any SQL."""
+    others = " ".join(f"WHEN '{zero}' THEN '{other}'" for zero, other in ZEROS.items())
+    return f"CASE {text} {others} ELSE {text} END"
 
 
 def bin_sql(value: str, edges: Sequence[str], first: int = 0) -> str:

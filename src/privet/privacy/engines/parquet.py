@@ -22,6 +22,9 @@ class ParquetFiles(Here):
     header: tuple[str, ...]
     types: tuple[str, ...]
 
+    def type_of(self, position: int) -> str:
+        return self.types[position]
+
     def odd_type(self, position: int) -> str | None:
         return odd(self.types[position])
 

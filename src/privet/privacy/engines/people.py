@@ -4,10 +4,15 @@ Which rows of a person count follows from that person's rows alone: the first on
 their codes and then of their numbers, after rows are dropped that a missing policy drops. Rows
 that are equal in all of that are equal to every question, so that it means nothing in which order
 they come. A row that does not say whose it is does not count. Proof: ``proofs/people.md``.
+
+Names are compared as texts, code point by code point, without the white space around them and
+without the sign of a zero. Decimals, whose equal numbers have several texts, name nobody: columns
+of such a type are refused.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,10 +20,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.arrays import Integers
+from privet.errors import DataError
 from privet.privacy.engines.cells import Coded
+from privet.privacy.engines.meaning import ZEROS
 from privet.schema.column import Column
 
 PERSON = "\0person"  # where the names of people stand beside the codes of columns
+
+
+# Types whose equal numbers have several texts, in the words of all engines.
+UNCLEAR = re.compile(r"(dictionary<values=)?(decimal|numeric)", re.I)
+
+
+def check_type(name: str, kind: str, label: str) -> None:
+    """Refuses, by its type alone, a column that cannot say whose rows these are."""
+    if UNCLEAR.match(kind):
+        raise DataError(
+            f"column {name!r} of {label} says whose rows these are and has the type {kind}, whose "
+            "numbers can be equal and written differently; make it whole numbers or text"
+        )
 
 
 def number_of(name: str) -> str:
@@ -48,9 +68,14 @@ def texts_of(cells: NDArray[Any] | Coded) -> NDArray[np.object_]:
         names = np.array([_name(text) for text in cells.texts], dtype=object)
         return np.asarray(names[cells.places])
     known: dict[Any, str | None] = {}
+    if cells.dtype.kind == "f":  # what is equal is met once, and which zero would be by chance
+        cells = cells + 0.0
     found = [known[c] if c in known else known.setdefault(c, _name(c)) for c in cells.tolist()]
     return np.array(found, dtype=object)
 
 
 def _name(cell: Any) -> str | None:
-    return None if cell is None or cell != cell else str(cell).strip() or None
+    if cell is None or cell != cell:
+        return None
+    text = str(cell).strip()
+    return ZEROS.get(text, text) or None

@@ -70,6 +70,9 @@ class PostgresTable(Here):
     def label(self) -> str:
         return f"the PostgreSQL table {self.table}"
 
+    def type_of(self, position: int) -> str:
+        return self.types[position]
+
     def odd_type(self, position: int) -> str | None:
         kind = self.types[position]
         return None if kind in READ else kind

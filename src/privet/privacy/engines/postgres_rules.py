@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from privet.privacy.engines.meaning import SPACES, bin_sql, fill, missing_code, spellings
+from privet.privacy.engines.meaning import SPACES, bin_sql, fill, missing_code, spellings, zeros_sql
 from privet.schema.column import Column
 
 WHOLE = ("smallint", "integer", "bigint")
@@ -77,9 +77,9 @@ def packed_sql(codes: Sequence[str], columns: Sequence[Column]) -> str:
 
 def person_sql(name: str, kind: str) -> str:
     """The name of a person as text, or NULL where there is none."""
-    if kind in REAL or kind == "numeric":
+    if kind in REAL:
         name = f"nullif({name}, 'NaN')"
-    return f"nullif({text_sql(name)}, '')"
+    return f"nullif({zeros_sql(text_sql(name))}, '')"
 
 
 def plain_sql(name: str, kind: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from privet.privacy.engines.database import NUMBERS
-from privet.privacy.engines.meaning import SPACES, bin_sql, fill, missing_code, spellings
+from privet.privacy.engines.meaning import SPACES, bin_sql, fill, missing_code, spellings, zeros_sql
 from privet.schema.column import Column
 
 FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
@@ -77,4 +77,5 @@ def person_sql(name: str, kind: str) -> str:
     """The name of a person as text, or NULL where there is none."""
     if kind in ("FLOAT", "DOUBLE"):
         name = f"nullif({name}, CAST('NaN' AS {kind}))"
-    return f"nullif(trim(TRY_CAST({name} AS VARCHAR), {_quoted(SPACES)}), '')"
+    text = f"trim(TRY_CAST({name} AS VARCHAR), {_quoted(SPACES)})"
+    return f"nullif({zeros_sql(text)}, '')"

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from privet.errors import DataError, expect
 from privet.files.delimited import records
 from privet.privacy.engines.cells import Coded, as_texts
+from privet.privacy.engines.people import check_type
 from privet.schema.column import did_you_mean
 from privet.schema.model import Schema
 
@@ -71,6 +72,9 @@ class Source(Protocol):
     @property
     def header(self) -> tuple[str, ...]: ...
 
+    def type_of(self, position: int) -> str:
+        """The type of a column, in the words of the engine."""
+
     def odd_type(self, position: int) -> str | None:
         """The type of a column if it is neither number, truth value nor text."""
 
@@ -101,6 +105,9 @@ class Here:
     """What holds of a source unless it says otherwise: it is small, and nobody changes it."""
 
     engine = ""
+
+    def type_of(self, position: int) -> str:
+        return "text"
 
     def attach(self) -> str | None:
         return None
@@ -152,6 +159,8 @@ def open_source(
                 f"column {name!r} of {source.label} has the type {kind}, which is neither number, "
                 f"truth value nor text; turn it into one of these before"
             )
+    if schema.person is not None:
+        check_type(schema.person, source.type_of(positions[schema.person]), source.label)
     source.refuse(schema)
     return source, {name: positions[name] for name in names}
 

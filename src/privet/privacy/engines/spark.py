@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from pathlib import Path
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +27,7 @@ import numpy as np
 from privet.arrays import Integers
 from privet.errors import DataError
 from privet.privacy.engines.cells import as_array
-from privet.privacy.engines.meaning import SPACES
+from privet.privacy.engines.meaning import SPACES, ZEROS
 from privet.privacy.engines.source import CHANGED, UNREADABLE, Block, Here, in_blocks
 from privet.privacy.engines.work import Columns, Work
 from privet.schema.model import Schema
@@ -58,6 +58,9 @@ class SparkTable(Here):
     @property
     def label(self) -> str:
         return "the Spark DataFrame"
+
+    def type_of(self, position: int) -> str:
+        return self.types[position]
 
     def odd_type(self, position: int) -> str | None:
         kind = self.types[position]
@@ -199,8 +202,11 @@ class SparkParts:
         if self.encoder.schema.person is None:
             most = 2 * frame.sparkSession.sparkContext.defaultParallelism
             return chosen.coalesce(max(most, 1))
-        last = chosen[f"c{len(names) - 1}"].cast("string")
-        return chosen.repartition(functions.trim(last, functions.lit(SPACES)))
+        text = functions.trim(chosen[f"c{len(names) - 1}"].cast("string"), functions.lit(SPACES))
+        person = text
+        for zero, other in ZEROS.items():
+            person = functions.when(text == zero, functions.lit(other)).otherwise(person)
+        return chosen.repartition(person)
 
     def _run(self, names: tuple[str, ...], job: Any, collect: Any) -> Iterator[bytes]:
         """Whatever fails, the message is constant, since Spark's might quote a cell."""
@@ -340,8 +346,18 @@ def code_of_this() -> bytes:
     """What tells one version of the code that reads and counts from another."""
     import duckdb
 
-    private = Path(__file__).parent.parent
-    files = sorted((*private.glob("engines/*.py"), *private.glob("queries/*.py")))
-    text = b"".join(file.read_bytes() for file in files)
-    versions = f"{np.__version__} {duckdb.__version__}".encode()
-    return hashlib.sha256(text + versions).digest()
+    digest = hashlib.sha256(f"{np.__version__} {duckdb.__version__}".encode())
+    for name, text in sorted(_sources(resources.files("privet"))):
+        digest.update(f"\0{name}\0{len(text)}\0".encode() + text)
+    return digest.digest()
+
+
+def _sources(folder: Any, path: str = "") -> Iterator[tuple[str, bytes]]:
+    """All of Privet, in Python and in C: schemas, questions and what they import say what is
+    counted. The package may lie in a wheel that Spark has handed to a worker."""
+    for each in folder.iterdir():
+        name = f"{path}/{each.name}"
+        if each.name.endswith((".py", ".c", ".h")):
+            yield name, each.read_bytes()
+        elif each.is_dir():
+            yield from _sources(each, name)

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
 
+import numpy as np
+
 from privet.arrays import Floats, Integers, Weight
 from privet.errors import MethodError
 from privet.privacy.queries.codec import decoded, encoded
@@ -204,6 +206,13 @@ class Derived(Query):
 
     def is_exact(self, release: Release, schema: Schema) -> bool:
         return release.mechanism.lower().startswith("exact")  # each answer says it for itself
+
+
+def all_rows(rows: Rows, columns: tuple[str, ...]) -> Floats:
+    """The numbers of all rows, sorted: what is summed in floating point then depends on which rows
+    there are, bit for bit, and not on their order. For questions without privacy."""
+    whole = np.concatenate([np.empty((0, len(columns))), *rows.numbers(columns)])
+    return whole[np.lexsort(whole.T[::-1])]
 
 
 def records_changed(schema: Schema) -> int:

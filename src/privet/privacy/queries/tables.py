@@ -151,8 +151,8 @@ class Components(Query):
     def _replaced(self, schema: Schema) -> int:
         plain = 4 * self._sum_of_products(schema, "norm_high")
         involved = sorted({name for members in self.sets for name in members})
-        if not involved:  # the number of rows: fixed, unless a row may be dropped
-            return 0 if schema.rows_are_public else 1
+        if not involved:  # the number of rows, for each empty set: fixed, unless a row is dropped
+            return 0 if schema.rows_are_public else len(self.sets)
         if len(involved) > PATTERN_COLUMNS:
             return plain
         extents = {name: _extent(schema.column(name)) for name in involved}

@@ -15,7 +15,7 @@ import numpy as np
 
 from privet.arrays import Integers
 from privet.methods.searches.causal_order import doubts, first, precedence, standardised, without
-from privet.privacy.queries.base import Rows, Unbounded
+from privet.privacy.queries.base import Rows, Unbounded, all_rows
 from privet.schema.model import Schema
 from privet.trust.curator import Curator
 
@@ -40,7 +40,7 @@ class Doubts(Unbounded):
         return 1 + len(schema.columns) - len(self.before)
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
-        whole = np.concatenate([np.empty((0, len(schema.names))), *rows.numbers(schema.names)])
+        whole = all_rows(rows, schema.names)
         found = np.zeros(len(schema.names) - len(self.before))
         if len(whole) >= FEWEST_ROWS:
             left, waiting = standardised(whole), list(range(len(schema.names)))

@@ -15,7 +15,7 @@ import numpy as np
 from privet.arrays import Floats, Integers
 from privet.evidence.exact_tables import ExactTables
 from privet.evidence.moments import MomentEvidence
-from privet.privacy.queries.base import Query, Release, Rows, Unbounded
+from privet.privacy.queries.base import Query, Release, Rows, Unbounded, all_rows
 from privet.schema.model import Schema
 from privet.scores import gaussian, tables
 from privet.scores.spline_mdl import SHARES, SplineMoments, spline_mdl
@@ -46,15 +46,9 @@ class Gram(Unbounded):
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
         low, high = np.array([column.range for column in schema.columns]).T
-        p = len(low)
-        count, sums, products = 0, np.zeros(p), np.zeros((p, p))
-        for block in rows.numbers(schema.names):
-            scaled = (2 * block - low - high) / (high - low)
-            count += len(block)
-            sums += scaled.sum(axis=0)
-            products += scaled.T @ scaled
-        found = np.concatenate([sums, products.reshape(-1)])
-        return np.concatenate([[count], np.rint(found * UNIT)]).astype(np.int64)
+        scaled = (2 * all_rows(rows, schema.names) - low - high) / (high - low)
+        found = np.concatenate([scaled.sum(axis=0), (scaled.T @ scaled).reshape(-1)])
+        return np.concatenate([[len(scaled)], np.rint(found * UNIT)]).astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +66,7 @@ class SplineCovariances(Unbounded):
         return 1 + SplineMoments.width(len(schema.columns)) ** 2
 
     def evaluate(self, rows: Rows, schema: Schema) -> Integers:
-        whole = np.concatenate([np.empty((0, len(schema.names))), *rows.numbers(schema.names)])
+        whole = all_rows(rows, schema.names)
         width = SplineMoments.width(len(schema.names))
         found = np.eye(width)
         if len(whole) >= FEWEST_ROWS:
