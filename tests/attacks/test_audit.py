@@ -31,7 +31,7 @@ from privet.schema.column import Column
 from privet.schema.model import Adjacency, Schema
 from privet.trust.central import Central
 
-RUNS = 500
+RUNS = 1_000  # faults lie five deviations of their bound above the promise, or more
 FOUR_ROWS = Schema(
     name="people",
     columns=tuple(Column(name=n, kind="categorical", levels=("0", "1")) for n in "ab"),
