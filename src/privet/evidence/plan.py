@@ -262,11 +262,7 @@ def _contrasted(
     """Weights of the directions, where contrasts are measured."""
     noise = _noise_of(run.schema, run.epsilon, run.delta, order)
     scale = run.reading.noise / run.every
-    weighed = {}
-    for kind, (i, j) in kinds.items():
-        a, b = (_stretches(p, _contrasts(len(p)), GRID, strata) for p in kind)
-        weighed[kind] = _weights(a, b, scale * noise(i, j))
-    return weighed
+    return {kind: pair_weights(kind, scale * noise(*at), strata) for kind, at in kinds.items()}
 
 
 @lru_cache(maxsize=256)
@@ -306,10 +302,9 @@ def _stretches(guessed: Shares, features: Levels, grid: int, strata: int) -> Flo
     return np.maximum(np.linalg.eigvals(np.linalg.solve(sampling, noise)).real, 0.0)
 
 
-def pair_weights(pair: tuple[Shares, Shares], noise: float) -> Weights:
-    """Of the directions of two columns whose tables have so much noise for one row, by variance in
-    unit contrasts, given nothing."""
-    a, b = (_stretches(p, _contrasts(len(p)), GRID, 1) for p in pair)
+def pair_weights(pair: tuple[Shares, Shares], noise: float, strata: int = 1) -> Weights:
+    """Of the directions of two columns, with such noise in unit contrasts for one row."""
+    a, b = (_stretches(p, _contrasts(len(p)), GRID, strata) for p in pair)
     return _weights(a, b, noise)
 
 
