@@ -260,9 +260,9 @@ def _contrasted(
     run: _Run, kinds: dict[tuple[Shares, Shares], tuple[int, int]], strata: int, order: int
 ) -> dict[tuple[Shares, Shares], Weights]:
     """Weights of the directions, where contrasts are measured."""
-    noise = _noise_of(run.schema, run.epsilon, run.delta, order)
-    scale = run.reading.noise / run.every
-    return {kind: pair_weights(kind, scale * noise(*at), strata) for kind, at in kinds.items()}
+    noise, scale = _noise_of(run.schema, run.epsilon, run.delta, order), run.reading.noise
+    each = {kind: scale * noise(*at) / run.every for kind, at in kinds.items()}
+    return {kind: pair_weights(kind, one, strata) for kind, one in each.items()}
 
 
 @lru_cache(maxsize=256)
@@ -359,8 +359,7 @@ def noncentralities(freedom: Floats, gains: Floats, level: float) -> Floats:
     """The same for many tests; infinite where noise is so large that no statistic convinces."""
     from scipy.special import chndtrinc
 
-    bar, low = log(1 / level), np.zeros_like(freedom)
-    high = 10.0 * freedom + 100.0
+    bar, low, high = log(1 / level), np.zeros_like(freedom), 10.0 * freedom + 100.0
     for _ in range(LARGEST):
         short = _log_bayes(high, freedom, gains) < bar
         high = np.where(short, 4 * high, high)
