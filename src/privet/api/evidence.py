@@ -21,6 +21,7 @@ from privet.results import certificate as certificates
 from privet.results.certificate import Certificate
 from privet.results.no_promise import Claim, not_private
 from privet.results.saved import Saved, kind, load, step_by_step
+from privet.schema.born import knowing
 from privet.schema.model import Schema
 from privet.schema.names import same_name
 
@@ -86,7 +87,7 @@ def same_table(old: Schema, new: Schema) -> Schema:
             f"the schema {new.name!r} is not the one that this was measured with "
             f"({old.name!r}), apart from its knowledge; use that one, or leave the schema away"
         )
-    return old.knowing(new)
+    return knowing(old, new)
 
 
 def check_evidence(chosen: Method, saved: Saved, measured: Certificate) -> None:

@@ -25,6 +25,7 @@ from privet.privacy.queries.tables import Components
 from privet.results import certificate as certificates
 from privet.results.joint_promise import joint_certificate
 from privet.results.saved import Saved, kind
+from privet.schema.born import knowing
 from privet.schema.column import Column
 from privet.schema.model import Adjacency, Schema
 from privet.schema.names import SITE, SITE_RULE, clean_name
@@ -300,7 +301,7 @@ def _schema(sent: Sequence[Sent], schema: Schema | None) -> Schema:
         as_of=None,  # each site has its own
         unconfirmed=tuple(unconfirmed),
     )
-    return joint if schema is None else joint.knowing(schema)
+    return joint if schema is None else knowing(joint, schema)
 
 
 def _labelled(each: Sent) -> Iterator[Release]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -58,3 +59,9 @@ def unsettled(schema: Schema) -> tuple[str, ...]:
     placed = {name for tier in known.tiers for name in tier} | {b for _, b in known.required}
     asked = {fact.rpartition(".")[0] for fact in schema.unconfirmed if fact.endswith(".tier")}
     return tuple(name for name in schema.names if name in asked - placed)
+
+
+def knowing(schema: Schema, other: Schema) -> Schema:
+    """The same table with the knowledge of another schema, and what that still asks."""
+    asked = (fact for fact in other.unconfirmed if fact not in other.read)
+    return replace(schema, knowledge=other.knowledge, unconfirmed=(*schema.read, *asked))

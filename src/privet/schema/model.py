@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -366,15 +366,6 @@ class Schema:
     def read(self) -> tuple[str, ...]:
         """The facts in ``unconfirmed`` that were read from rows, not guessed from names."""
         return tuple(fact for fact in self.unconfirmed if not fact.endswith(f".{TIER}"))
-
-    def knowing(self, other: Schema) -> Schema:
-        """The same table with the knowledge of another schema, and what that still asks.
-
-        >>> schema.knowing(schema) == schema
-        True
-        """
-        asked = (fact for fact in other.unconfirmed if fact not in other.read)
-        return replace(self, knowledge=other.knowledge, unconfirmed=(*self.read, *asked))
 
     def warning(self) -> str:
         """What to know of a draft before it is used."""
