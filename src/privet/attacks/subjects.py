@@ -77,6 +77,8 @@ def subjects(asked: Asked) -> tuple[Subject, ...]:
     if asked.delta is not None or asked.as_published:
         return (subject(asked),)
     first = subject(asked)
+    if asked.options.get("subsample") is not None:  # which has no delta
+        return (first,)
     if first.delta or asked.method in (*FAMILIES, TOGETHER) or not _is_table(asked.method):
         return (first,)
     second = subject(replace(asked, delta=SHARPEST))

@@ -270,7 +270,7 @@ def test_declared_cuts_stay() -> None:
             Cut((("x", (5,)),), ONE).check(schema)
 
 
-@pytest.mark.parametrize("bounds", [(0.0, 5e-322), (1e17, 1e17 + 320), (0.0, 5e307)])
+@pytest.mark.parametrize("bounds", [(0.0, 5e-322), (1e17, 1e17 + 320)])
 def test_bounds_without_room_for_a_grid_are_not_free(bounds: tuple[float, float]) -> None:
     assert free_columns(Schema(name="s", columns=(numeric("x", *bounds),))) == ()
 
