@@ -46,7 +46,7 @@ MOST_CUT = 0.1  # share of the rows that a later clip may touch where a pair tel
 RADII = (0.1, 0.2, 0.28, 0.35, 0.45, 0.6, 1.0, 1.7, 3.0, 6.0, 12.0)
 # Row weights that depend on other columns make pairs dependent (φ² for each of a pair's numbers):
 # this much, times the relative variance of the weights, over the squared number of features.
-# [Chosen on 768 random networks of 5 to 20 columns and four kinds; bench/features.py.]
+# [Chosen on 192 random networks of 5 to 20 columns and of four kinds; confirmed on 96 others.]
 UNFORESEEN = 1.0
 # The margins leave open how dependence between columns lengthens rows: an allowance for that.
 BETTER = 1.05
