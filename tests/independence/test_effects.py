@@ -118,3 +118,17 @@ def test_what_would_be_needed() -> None:
     assert rows[0] == 1 and epsilon[0] == 1
     assert rows[1] == pytest.approx(4) and epsilon[1] == np.inf
     assert 1.9 < rows[2] < 2.1 and 2 < epsilon[2] < 2.2  # noise rules: twice as much of either
+
+
+@pytest.mark.parametrize("weights", [(1.0, 0.01), (0.5, 0.05, 0.05, 0.0), (0.9, 0.9, 0.9)])
+def test_an_effect_where_noise_is_smallest_is_not_called_larger_than_it_is(
+    weights: tuple[float, ...],
+) -> None:
+    """The whole effect lies in the direction of the largest weight: the mean weight would give a
+    lower end above it."""
+    rows, size, m = 4000.0, 0.3, len(weights)
+    statistic = m + rows * size**2 * max(weights)
+    found = Effects(*(np.array([x]) for x in (statistic, m, rows * sum(weights) / m, rows, 1.0)))
+    low, high = found.intervals()
+    assert low[0] < size < high[0]
+    assert low[0] > 0.4 * size * (max(weights) / min(sum(weights), 1.0)) ** 0.5

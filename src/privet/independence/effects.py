@@ -58,17 +58,21 @@ class Effects:
         return np.asarray(np.minimum(np.sqrt(squared), 1.0))
 
     def intervals(self, doubt: float = 0.05) -> tuple[Floats, Floats]:
-        """The sizes that are likely up to this doubt, half of it on each side."""
-        return self._end(1 - doubt / 2), self.largest(doubt)
+        """The sizes that are likely up to this doubt, half of it on each side. An effect may lie
+        where noise is smallest. No direction has a weight above 1, or above the sum of all, so the
+        lower end counts that many rows."""
+        most = np.minimum(self.rows, self.worth * np.maximum(self.freedom, 1.0))
+        return self._end(1 - doubt / 2, np.maximum(most, self.worth)), self.largest(doubt)
 
     def largest(self, doubt: float = 0.05) -> Floats:
         """The upper ends of these alone."""
-        return np.where(self.freedom > 0, self._end(doubt / 2), 1.0)
+        return np.where(self.freedom > 0, self._end(doubt / 2, self.worth), 1.0)
 
-    def _end(self, tail: float) -> Floats:
+    def _end(self, tail: float, rows: Floats) -> Floats:
         m, t = np.maximum(self.freedom, 1.0), np.maximum(self.statistic, 1e-9)
         found = np.where(chdtr(m, t) > tail, chndtrinc(t, m, tail), 0.0)
-        return np.asarray(np.minimum(np.sqrt(np.nan_to_num(found) / self._unit()), 1.0))
+        unit = np.maximum(self.scale * rows, 1e-9)
+        return np.asarray(np.minimum(np.sqrt(np.nan_to_num(found) / unit), 1.0))
 
     def log_ratio(self, size: float = STRONG) -> Floats:
         """Log likelihood of an effect of this size, against that of none."""

@@ -61,7 +61,7 @@ class Association:
 
 def of_numbers(a: Column, b: Column, value: float, low: float, high: float) -> Association:
     """From a correlation."""
-    return _said(a, b, "correlation", (value, low, high))
+    return _association(a, b, "correlation", (value, low, high))
 
 
 def of_levels(saved: Saved, pairs: Sequence[tuple[str, str]]) -> list[Association | None]:
@@ -78,7 +78,9 @@ def of_levels(saved: Saved, pairs: Sequence[tuple[str, str]]) -> list[Associatio
         counts = Counts.of(sites, np.array([[at[a.name], at[b.name]]], dtype=np.intp))
         binary = _values(a) == _values(b) == 2
         found = (_risks if binary else _places)(counts, _values(a), _values(b))
-        out.append(_said(a, b, "risk difference" if binary else "correlation of levels", found))
+        out.append(
+            _association(a, b, "risk difference" if binary else "correlation of levels", found)
+        )
     return out
 
 
@@ -136,7 +138,9 @@ def _interval(
     return value, max(value - wide, -1.0), min(value + wide, 1.0)
 
 
-def _said(a: Column, b: Column, measure: Measure, found: tuple[float, float, float]) -> Association:
+def _association(
+    a: Column, b: Column, measure: Measure, found: tuple[float, float, float]
+) -> Association:
     turned = _turned(a) != _turned(b)
     value, low, high = (round(-each if turned else each, 6) for each in found)
     low, high = min(low, high), max(low, high)
